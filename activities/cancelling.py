@@ -1,0 +1,92 @@
+"""Asking the provider to cancel: once per decision.
+
+* The answer is recorded as an acknowledgement at most. Only a status read confirms.
+* A cancel whose outcome is not known is re-sent only where the contract says that it may be.
+* Where a cancel would destroy a finished job the status is read first, and a finished job is left alone.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from activities.calling import http_facts, read, request_facts, words_of
+from activities.case import Case, call_id
+from activities.owning import append_as_owner, append_fact
+from activities.ports import Record, World
+from activities.waiting import next_instant
+from domain.contract import Contract
+from domain.errors import AddressError, RenderError
+from domain.evidence import CancelAnswer, Evidence, Intent, Words, instant
+from domain.exchange import NoAnswer, Request
+from domain.lifecycle import next_step
+from domain.reading import read_cancel
+from domain.rendering import render
+from domain.standing import Standing
+
+NO_CANCEL = "this provider has no way to cancel: the job goes on"
+
+
+async def close_open_cancel(world: World, case: Case, *, turn: int) -> Case:
+    """A cancel that was recorded as being sent and has no outcome may have been taken: unsure."""
+    if not case.standing.cancel_sent:
+        return case
+    now = instant(world.clocks.now())
+    fact = CancelAnswer(at=now, actor=world.identity, meaning="unsure", word="lost", recovered="lost", next_at=now)
+    return case.at(await append_fact(world, case.record.stream, fact, turn=turn))
+
+
+async def say_no_cancel(world: World, case: Case, *, turn: int) -> Record:
+    """Record that there is nothing to send."""
+    now = instant(world.clocks.now())
+    fact = CancelAnswer(at=now, actor=world.identity, meaning="refused", word="none", words=Words(message=NO_CANCEL))
+    return await append_fact(world, case.record.stream, fact, turn=turn)
+
+
+async def send_cancel(world: World, case: Case, contract: Contract, *, turn: int) -> Record:
+    """Record the intent, send, read, record the answer."""
+    cancel = contract.cancel
+    assert cancel is not None
+    stream = case.record.stream
+    scope = case.scope(call_id=call_id(stream, "cancel", case.record.seq))
+    try:
+        request = render(contract, cancel.request, scope)
+    except (RenderError, AddressError) as error:
+        now = instant(world.clocks.now())
+        words = Words(message=error.message)
+        fact = CancelAnswer(at=now, actor=world.identity, meaning="refused", word="unrenderable", words=words)
+        return await append_fact(world, stream, fact, turn=turn)
+    record = await _intend(world, case, request, turn=turn)
+    if not record.standing.cancel_sent:
+        return record
+    exchange = await world.provider.exchange(request, case.policy(max_bytes=contract.http.limits.response_bytes))
+    at, outcome = instant(world.clocks.now()), exchange.outcome
+    base: dict[str, object] = {"at": at, "actor": world.identity, "http": http_facts(exchange)}
+    if isinstance(outcome, NoAnswer):
+        base |= {"meaning": "unsure" if outcome.sent else "again", "word": outcome.word, "next_at": _again(case, at, None)}
+    else:
+        reading = await read(lambda: read_cancel(contract, outcome, scope, at), outcome)
+        base |= {"meaning": reading.meaning, "word": reading.word, "words": words_of(reading)}
+        base |= {"next_at": _again(case, at, reading.delay_ms)}
+        if reading.meaning == "violation":
+            base["violation"] = {"why": reading.reason or "the answer names another job", "word": reading.word}
+    return await append_fact(world, stream, CancelAnswer.model_validate(base), turn=turn)
+
+
+async def _intend(world: World, case: Case, request: Request, *, turn: int) -> Record:
+    facts, payload = request_facts(request)
+    intent = Intent(at=instant(world.clocks.now()), actor=world.identity, meaning="cancel", request=facts)
+
+    def decide(standing: Standing) -> Sequence[Evidence]:
+        return [intent] if next_step(standing).name == "cancel" and not standing.cancel_sent else []
+
+    return await append_as_owner(world, case.record.stream, decide, turn=turn, payloads=[payload])
+
+
+def _again(case: Case, now: datetime, hint_ms: int | None) -> datetime:
+    standing = case.standing
+    deadline = standing.deadlines.get("cancel")
+    return next_instant(case.contract, stream=case.record.stream, now=now, hint_ms=hint_ms, tries=standing.tries, deadline=deadline)
+
+
+def is_still_going(case: Case) -> bool:
+    """The newest entry is a reading that showed the job not to have ended: a cancel destroys nothing finished."""
+    return case.standing.remote_read in {"going", "held", "not_visible"}

@@ -1,0 +1,184 @@
+"""One operation as an activity sees it: its record, its contract as pinned, its input, and the names derived for it.
+
+Contract and input never change, so both are kept in memory by digest; the record is read anew by every activity.
+"""
+
+import json
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+from activities.ports import Ledger, Record, World
+from domain.contract import Auth, Contract
+from domain.contract_loading import contract_from_canonical
+from domain.errors import UnknownStream
+from domain.evidence import Json
+from domain.exchange import AuthUse, CallPolicy, Request
+from domain.expressions import Scope
+from domain.fingerprint import SALT_BYTES, mark, shape, token_digest
+from domain.messages import Known
+from domain.standing import Standing
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """The values used most recently, at most `size` of them."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """The value, which counts as a use."""
+        if key in self._values:
+            self._values.move_to_end(key)
+        return self._values.get(key)
+
+    def put(self, key: K, value: V) -> V:
+        """Keep a value, and drop the one used longest ago."""
+        self._values[key] = value
+        if len(self._values) > self._size:
+            self._values.popitem(last=False)
+        return value
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What never changes of an operation."""
+
+    contract: Contract
+    input: Json
+    salt: bytes
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operation at one moment."""
+
+    ledger_id: str
+    record: Record
+    asked: Asked
+
+    @property
+    def standing(self) -> Standing:
+        """The standing of the record."""
+        return self.record.standing
+
+    @property
+    def contract(self) -> Contract:
+        """The contract that the operation was pinned to."""
+        return self.asked.contract
+
+    def at(self, record: Record) -> "Case":
+        """The same operation at a later moment."""
+        return Case(self.ledger_id, record, self.asked)
+
+    def token(self, generation: int) -> str | None:
+        """The idempotency token of a generation, or None if the contract has none."""
+        token = self.contract.create.token
+        if token is None or token.source:
+            return None
+        digest = token_digest(
+            self.asked.salt,
+            ledger_id=self.ledger_id,
+            operation=self.record.stream,
+            generation=generation,
+            fingerprint=self.standing.opened.fingerprint,
+        )
+        return shape(digest, format=token.format, min=token.min, max=token.max, charset=token.charset)
+
+    def scope(self, *, call_id: str, observed: Json = None, **roots: Json) -> Scope:
+        """The roots that a template or an expression may use for this operation."""
+        opened, standing = self.standing.opened, self.standing
+        deadlines = standing.facts.deadlines_ms.model_dump()
+        values: dict[str, object] = {
+            "input": self.asked.input,
+            "target": dict(opened.target),
+            "files": {},
+            "operation": {
+                "id": self.record.stream,
+                "tenant": opened.tenant,
+                "principal": opened.principal,
+                "reason": opened.reason or "",
+            },
+            "trace_id": opened.trace_id,
+            "deadlines": {name: span / 1000 for name, span in deadlines.items()},
+            "mark": mark(
+                self.asked.salt,
+                ledger_id=self.ledger_id,
+                operation=self.record.stream,
+                generation=standing.generation,
+                fingerprint=opened.fingerprint,
+            ),
+            "call_id": call_id,
+            "job": standing.job,
+            "observed": observed,
+            "phase": standing.phase,
+            **roots,
+        }
+        return Scope(**values)  # pyright: ignore[reportArgumentType]
+
+    def policy(self, *, max_bytes: int, send_by: float | None = None, total_s: float | None = None) -> CallPolicy:
+        """The limits and the allowed origins of one call."""
+        http, target = self.contract.http, self.standing.opened.target
+        origins = ((self.contract.base(target), auth_use(http.auth)), *((host, auth_use(auth)) for host, auth in http.hosts.items()))
+        return CallPolicy(
+            origins=origins,
+            tenant=self.standing.opened.tenant,
+            connect_s=http.timeouts.connect.total_seconds(),
+            read_s=http.timeouts.read.total_seconds(),
+            write_s=http.timeouts.write.total_seconds(),
+            total_s=http.timeouts.total.total_seconds() if total_s is None else total_s,
+            max_bytes=max_bytes,
+            parallel=http.limits.parallel,
+            per_second=http.limits.requests_per_second,
+            send_by=send_by,
+        )
+
+
+def auth_use(auth: Auth) -> AuthUse:
+    """A contract's authentication as the executor takes it."""
+    kinds = {"none", "bearer", "basic", "headers", "query"}
+    if auth.kind not in kinds:
+        raise ValueError(f"authentication of kind {auth.kind} is not carried")
+    return AuthUse(kind=auth.kind, credential=auth.credential, templates=auth.templates)  # pyright: ignore[reportArgumentType]
+
+
+def call_id(stream: str, *parts: object) -> str:
+    """An id of one request, the same on every re-sending."""
+    return ".".join((stream, *map(str, parts)))
+
+
+class Cases:
+    """Loads operations from the ledger."""
+
+    def __init__(self, world: World) -> None:
+        self._ledger: Ledger = world.ledger
+        self._contracts: Recent[str, Contract] = Recent(256)
+        self._asked: Recent[str, Asked] = Recent(4096)
+
+    async def load(self, stream: str, known: Known | None) -> Case:
+        """The operation as it stands. Raises UnknownStream, LedgerRegressed."""
+        try:
+            record = await self._ledger.record(stream, known=known)
+        except UnknownStream:
+            raise UnknownStream(f"the ledger holds no operation {stream}", hint="is this the ledger it was started with?") from None
+        asked = self._asked.get(stream) or self._asked.put(stream, await self._read(record))
+        return Case(self._ledger.ledger_id, record, asked)
+
+    async def _read(self, record: Record) -> Asked:
+        opened = record.standing.opened
+        contract = self._contracts.get(opened.contract_digest)
+        if contract is None:
+            canonical = await self._ledger.contract(opened.contract_digest)
+            contract = self._contracts.put(opened.contract_digest, contract_from_canonical(canonical))
+        kept = await self._ledger.payload(opened.input.ref)
+        salt = await self._ledger.payload(opened.salt.digest)
+        return Asked(contract=contract, input=cast("Json", json.loads(kept[SALT_BYTES:])), salt=salt)
+
+
+async def frozen_request(ledger: Ledger, digest: str) -> Request:
+    """The request that an intent names, as it was stored."""
+    return Request.from_json(cast("dict[str, object]", json.loads(await ledger.payload(digest))))

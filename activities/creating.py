@@ -1,0 +1,206 @@
+"""One attempt to create: close what is open, judge, record the intent, send, read, record.
+
+* No byte leaves before the intent, with the digest of the exact bytes, is durable; nor later than `send_until`.
+* Every later attempt of a generation sends the stored bytes of the first and adds only authentication.
+* An intent without an outcome is closed before anything else: as recovered from the last heartbeat, or as lost.
+* A create sends nothing at its deadline, nor where the token no longer protects.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic import ValidationError
+
+from activities import options
+from activities.beating import Pulse, last_answer
+from activities.calling import http_facts, keep_observed, read, request_facts, words_of
+from activities.case import Case, call_id, frozen_request
+from activities.judging import judge_execution
+from activities.owning import append_as_owner, append_fact
+from activities.ports import Record, World
+from activities.waiting import next_instant
+from domain.errors import AddressError, RenderError
+from domain.evidence import Clock, CreateExchange, Evidence, Intent, Words, instant, instant_text
+from domain.exchange import Exchange, NoAnswer, Request
+from domain.lifecycle import next_step, replayable
+from domain.reading import read_create
+from domain.rendering import render
+from domain.standing import Standing
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A request that may be sent, until `send_by` of the monotonic clock."""
+
+    case: Case
+    request: Request
+    generation: int
+    attempt: int
+    sent_at: datetime
+    send_by: float
+
+
+def _due(standing: Standing) -> bool:
+    return next_step(standing).name == "create"
+
+
+async def close_open_intent(world: World, case: Case, *, turn: int) -> Case:
+    """Give an intent without outcome its outcome, from the heartbeat of the attempt that made it, or as lost."""
+    opened = case.standing.open_attempt
+    if opened is None:
+        return case
+    fact = _recovered(opened.generation, opened.attempt)
+    if fact is None:
+        now = instant(world.clocks.now())
+        fact = CreateExchange(
+            at=now, actor=world.identity, meaning="ambiguous", generation=opened.generation, attempt=opened.attempt, word="lost",
+            recovered="lost", next_at=now,
+        )  # fmt: skip
+    return case.at(await append_fact(world, case.record.stream, fact, turn=turn))
+
+
+def _recovered(generation: int, attempt: int) -> CreateExchange | None:
+    answer = last_answer()
+    if answer is None:
+        return None
+    try:
+        fact = CreateExchange.model_validate(answer | {"recovered": "recovered"})
+    except ValidationError:
+        return None
+    # A finished job's answer is needed whole, and a heartbeat holds only its digest: that one is asked for again.
+    fits = (fact.generation, fact.attempt) == (generation, attempt) and fact.meaning != "finished"
+    return fact if fits else None
+
+
+async def end_at_deadline(world: World, case: Case, *, turn: int) -> Case:
+    """Append the create clock if the deadline, or the protection of the token, is over."""
+    standing, now = case.standing, instant(world.clocks.now())
+    deadline = _sending_ends(standing)
+    if deadline is None or now < deadline:
+        return case
+
+    def decide(current: Standing) -> Sequence[Evidence]:
+        return [Clock(at=now, actor="clock", meaning="create", deadline=deadline)] if _due(current) else []
+
+    return case.at(await append_as_owner(world, case.record.stream, decide, turn=turn))
+
+
+def _sending_ends(standing: Standing) -> datetime | None:
+    """The create deadline; or earlier, the end of the token's protection once something may have been carried out."""
+    ends = [standing.deadlines.get("create"), standing.token_until if standing.unproven else None]
+    return min((end for end in ends if end is not None), default=None)
+
+
+async def prepare(world: World, case: Case, *, turn: int) -> tuple[Case, Prepared | None]:
+    """Judge and record the intent in one transaction. None if policy or the state does not let this be sent."""
+    standing = case.standing
+    attempt, at = standing.attempts + 1, instant(world.clocks.now())
+    send_by = world.clocks.monotonic() + options.SEND_WITHIN.total_seconds()
+    try:
+        request = await _frozen(world, case, at)
+    except (RenderError, AddressError) as error:
+        return case.at(await _unrenderable(world, case, error.message, attempt, turn=turn)), None
+    facts, payload = request_facts(request)
+    intent = Intent(
+        at=at, actor=world.identity, meaning="create", generation=standing.generation, attempt=attempt, request=facts,
+        send_until=at + options.SEND_WITHIN,
+    )  # fmt: skip
+
+    def decide(current: Standing) -> Sequence[Evidence]:
+        still = _due(current) and current.open_attempt is None
+        same = (current.generation, current.attempts + 1) == (intent.generation, intent.attempt)
+        if not still or not same or (current.unproven and not replayable(current, at)):
+            return []
+        policy = judge_execution(world, case.record.stream, current, at=at, actor=world.identity)
+        return [policy, intent] if policy.meaning in {"unattended", "covered"} else [policy]
+
+    record = await append_as_owner(world, case.record.stream, decide, turn=turn, payloads=[payload])
+    opened = record.standing.open_attempt
+    if opened is None or opened.seq != record.seq or opened.attempt != attempt:
+        return case.at(record), None
+    return case.at(record), Prepared(case.at(record), request, intent.generation, attempt, at, send_by)
+
+
+async def _frozen(world: World, case: Case, at: datetime) -> Request:
+    standing = case.standing
+    if standing.request is not None:
+        return await frozen_request(world.ledger, standing.request.digest)
+    scope = case.scope(
+        call_id=call_id(case.record.stream, "create", standing.generation),
+        token=case.token(standing.generation),
+        token_sent_at=instant_text(at),
+    )
+    return render(case.contract, case.contract.create.request, scope)
+
+
+async def _unrenderable(world: World, case: Case, message: str, attempt: int, *, turn: int) -> Record:
+    fact = CreateExchange(
+        at=instant(world.clocks.now()), actor=world.identity, meaning="refused", generation=case.standing.generation, attempt=attempt,
+        word="unrenderable", words=Words(message=message),
+    )  # fmt: skip
+    return await append_fact(world, case.record.stream, fact, turn=turn)
+
+
+async def send(world: World, prepared: Prepared, pulse: Pulse, *, turn: int) -> Record:
+    """Send, read, tell the heartbeat, record."""
+    case = prepared.case
+    policy = case.policy(max_bytes=case.contract.http.limits.response_bytes, send_by=prepared.send_by)
+    exchange = await world.provider.exchange(prepared.request, policy)
+    fact, payloads = await _fact(world, prepared, exchange)
+    pulse.answered(fact.model_dump(mode="json", exclude_defaults=True) | {"meaning": fact.meaning})
+    return await append_fact(world, case.record.stream, fact, turn=turn, payloads=payloads)
+
+
+async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[CreateExchange, Sequence[bytes]]:
+    case, outcome = prepared.case, exchange.outcome
+    standing = case.standing
+    at = instant(world.clocks.now())
+    base: dict[str, object] = {
+        "at": at,
+        "actor": world.identity,
+        "generation": prepared.generation,
+        "attempt": prepared.attempt,
+        "http": http_facts(exchange),
+    }
+    if isinstance(outcome, NoAnswer):
+        meaning = "ambiguous" if outcome.sent else "not_sent"
+        base |= {"meaning": meaning, "word": outcome.word, "words": Words(reason=_UNANSWERED[outcome.sent])}
+        return CreateExchange.model_validate(base | {"next_at": _again(case, at, None)}), ()
+    scope = case.scope(
+        call_id=call_id(case.record.stream, "create", prepared.generation),
+        token=case.token(prepared.generation),
+        token_sent_at=instant_text(standing.first_intent_at or prepared.sent_at),
+    )
+    reading = await read(lambda: read_create(case.contract, outcome, scope, at), outcome)
+    base |= {"meaning": reading.meaning, "word": reading.word, "words": words_of(reading), "verdict": reading.verdict}
+    base |= {"job": reading.job or None}
+    payloads: Sequence[bytes] = ()
+    if reading.meaning == "finished":
+        base["observed"], payload = keep_observed("create", outcome)
+        payloads = (payload,)
+    if reading.meaning == "violation":
+        base["violation"] = {"why": reading.reason or "the answer names something else than was asked", "word": reading.word}
+    if reading.meaning == "accepted":
+        base["next_at"] = first_poll(case, at, reading.delay_ms)
+    elif reading.meaning != "finished":
+        base["next_at"] = _again(case, at, reading.delay_ms)
+    return CreateExchange.model_validate(base), payloads
+
+
+_UNANSWERED = {
+    True: "no answer came; whether it was carried out is not known",
+    False: "nothing was sent",
+}
+
+
+def _again(case: Case, now: datetime, hint_ms: int | None) -> datetime:
+    standing = case.standing
+    deadline = standing.deadlines.get("create")
+    return next_instant(case.contract, stream=case.record.stream, now=now, hint_ms=hint_ms, tries=standing.tries, deadline=deadline)
+
+
+def first_poll(case: Case, now: datetime, hint_ms: int | None) -> datetime:
+    """When the first status read is due: the create answer's hint, else the contract's `first`."""
+    deadline = now + timedelta(milliseconds=case.standing.facts.deadlines_ms.result)
+    return next_instant(case.contract, stream=case.record.stream, now=now, hint_ms=hint_ms, tries=0, deadline=deadline)

@@ -1,0 +1,68 @@
+"""Timeouts, retry policies and queues of every activity, as one table.
+
+* Temporal is the only retrier. An expected "not yet" carries its own delay; the policies here are for what nobody expected.
+* The activity owns its deadline. `schedule_to_close` is a backstop for "no executor alive" and lies past the deadline by more
+  than any activity needs, because a retry delay that reaches past it would end the activity at once.
+* *Local* means: try twice here, quickly; then the same function runs as an ordinary activity that is retried without end. A
+  local activity that kept failing would grow the history instead.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityCancellationType
+
+from domain.messages import QUEUE_EFFECTS, QUEUE_READS
+
+HEARTBEAT_EVERY = timedelta(seconds=2)
+HEARTBEAT_TIMEOUT = timedelta(seconds=10)
+SEND_WITHIN = timedelta(seconds=5)
+"""A create is sent within this span after its intent, or not at all."""
+JUDGE_AGAIN_AFTER = timedelta(seconds=5)
+HOLD_LIMIT = timedelta(seconds=10)
+"""A next delay up to this is waited for inside the activity; a longer one is handed back to the server."""
+HOLD_FOR = timedelta(minutes=1)
+"""An attempt older than this hands back any wait."""
+APPEND_TIME = timedelta(seconds=20)
+BACKSTOP_SLACK = timedelta(minutes=1)
+
+LOCAL_TIMEOUT = timedelta(seconds=5)
+LOCAL_THRESHOLD = timedelta(seconds=1)
+LOCAL_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=2)
+LEDGER_TIMEOUT = timedelta(seconds=30)
+LEDGER_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=30))
+UNEXPECTED_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=30))
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptions:
+    """How one step's activity is scheduled. `longest`: what one attempt may take on top of one HTTP exchange."""
+
+    queue: str
+    cancellation: ActivityCancellationType
+    longest: timedelta
+    interrupted_by_decision: bool
+    interrupted_by_wake: bool
+
+
+STEPS: dict[str, StepOptions] = {
+    # What may already be on the wire is waited for: its answer is worth more than the seconds.
+    "create": StepOptions(QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False),
+    "cancel": StepOptions(QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False),
+    "reconcile": StepOptions(QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False),
+    # A status read is cheap to lose: what an old attempt still reads is kept as a note.
+    "observe": StepOptions(QUEUE_READS, ActivityCancellationType.TRY_CANCEL, HOLD_FOR + HOLD_LIMIT + APPEND_TIME, True, True),
+    # While a result is fetched every decision is refused, which needs no interruption.
+    "collect": StepOptions(QUEUE_READS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, timedelta(hours=24), False, False),
+}
+
+
+def start_to_close(step: str, http_total_ms: int) -> timedelta:
+    """What one attempt may take."""
+    return STEPS[step].longest + timedelta(milliseconds=http_total_ms)
+
+
+def backstop(remaining: timedelta, http_total_ms: int) -> timedelta:
+    """Schedule-to-close of a step whose deadline is `remaining` away."""
+    return max(remaining, timedelta()) + BACKSTOP_SLACK + timedelta(milliseconds=http_total_ms) + APPEND_TIME

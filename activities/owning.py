@@ -1,0 +1,57 @@
+"""Appending as the owner of a stream, and what to do when one no longer is.
+
+* The owner is the Temporal run, read from the activity's own info, never from an argument.
+* A run that was overtaken by a run that is itself gone (a stale activity of an older run claimed the stream) asks Temporal: if
+  it is the current one it claims again. An older turn of the current run never does: a newer step of the same run is at work.
+* Facts are never lost: what a stale owner saw is kept as a note, and a late create answer wakes the operation.
+"""
+
+from collections.abc import Sequence
+
+from temporalio import activity
+
+from activities.ports import Decide, Owner, Record, World
+from domain.errors import StaleOwner
+from domain.evidence import CreateExchange, Evidence, Late
+from domain.messages import Known
+
+
+def owner_of(turn: int) -> Owner:
+    """The owner that this activity acts for."""
+    run_id = activity.info().workflow_run_id
+    if run_id is None:
+        raise StaleOwner("this activity belongs to no workflow run")
+    return Owner(run_id=run_id, turn=turn)
+
+
+async def append_as_owner(
+    world: World, stream: str, decide: Decide, *, turn: int, known: Known | None = None, payloads: Sequence[bytes] = ()
+) -> Record:
+    """Append moves and stays. Raises StaleOwner if another run, or a newer turn of this one, has the stream."""
+    owner = owner_of(turn)
+    try:
+        return await world.ledger.append(stream, decide, owner=owner, known=known, payloads=payloads)
+    except StaleOwner:
+        standing = (await world.ledger.record(stream)).standing
+        overtaken_by_run = standing.owners.get(owner.run_id, -1) < standing.epoch
+        if not overtaken_by_run or await world.runs.current_run(stream) != owner.run_id:
+            raise
+    await world.ledger.claim(stream, owner)
+    return await world.ledger.append(stream, decide, owner=owner, known=known, payloads=payloads)
+
+
+async def append_fact(world: World, stream: str, fact: Evidence, *, turn: int, payloads: Sequence[bytes] = ()) -> Record:
+    """Append what a provider did: with the move it allows if we own the stream, else as a note. Never loses it."""
+    try:
+        return await append_as_owner(world, stream, lambda _: [fact], turn=turn, payloads=payloads)
+    except StaleOwner:
+        note = late_of(fact) if isinstance(fact, CreateExchange) else fact
+        record = await world.ledger.append(stream, lambda _: [note], owner=None, payloads=payloads)
+    if isinstance(fact, CreateExchange):
+        await world.runs.wake(stream, "late answer")
+    return record
+
+
+def late_of(exchange: CreateExchange, *, of: int | None = None) -> Late:
+    """The same outcome as a late one. `of`: the note that the owner read."""
+    return Late.model_validate({**exchange.model_dump(exclude={"kind"}), "of": of})

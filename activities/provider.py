@@ -1,0 +1,185 @@
+"""The steps that speak to a provider. Each reads the head first; if its step does not belong there, it does nothing.
+
+One effect each, safe to run twice, and each returns the newest head. What an exchange in flight brings is always recorded, also
+when the activity is cancelled meanwhile.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from temporalio import activity
+
+from activities import cancelling, collecting, creating, observing, options, reconciling
+from activities.beating import Pulse, beating
+from activities.case import Case, Cases
+from activities.failures import as_failures, not_yet
+from activities.heads import head_of
+from activities.ports import World
+from activities.waiting import Holding, due_in, waiting_line
+from domain.lifecycle import next_step
+from domain.messages import Head, StepInput
+
+T = TypeVar("T")
+
+
+class ProviderActivities:
+    """The provider activities of one worker. `observe_slots` bounds how many attempts may wait inside their activity."""
+
+    def __init__(self, world: World, *, observe_slots: int = 100, hold_limit: timedelta = options.HOLD_LIMIT) -> None:
+        self._world = world
+        self._cases = Cases(world)
+        self._holding = Holding(slots=observe_slots)
+        self._hold_limit = hold_limit
+
+    @activity.defn(name="create")
+    async def create(self, step: StepInput) -> Head:
+        """One attempt to create."""
+        world = self._world
+        with as_failures():
+            async with beating() as pulse:
+                case = await self._load(step, pulse)
+                if self._named(case) == "create":
+                    case = await creating.close_open_intent(world, case, turn=step.turn)
+                if self._named(case) == "create":
+                    case = await creating.end_at_deadline(world, case, turn=step.turn)
+                if self._named(case) != "create":
+                    return self._head(case)
+                await self._until_due(case, pulse)
+                case, prepared = await creating.prepare(world, case, turn=step.turn)
+                if prepared is not None:
+                    case = case.at(await finished(creating.send(world, prepared, pulse, turn=step.turn)))
+                return self._moved(case, "create")
+
+    @activity.defn(name="observe")
+    async def observe(self, step: StepInput) -> Head:
+        """Read the status until it moves the state, or until the next delay is too long to hold."""
+        world = self._world
+        with as_failures():
+            async with beating() as pulse:
+                case = await self._load(step, pulse)
+                if not self._may_read(case, step):
+                    return self._head(case)
+                if case.contract.observe is None:
+                    return await self._without_status(case, step)
+                started = world.clocks.monotonic()
+                at_once = self._at_once(case, step)
+                while True:
+                    if not at_once:
+                        await self._until_due(case, pulse, started=started)
+                    case = await observing.read_status(world, case, turn=step.turn, woken=at_once and step.wake)
+                    at_once = False
+                    pulse.witness(case.record.seq, case.record.hash)
+                    if self._named(case) == "observe":
+                        case = await observing.end_waiting(world, case, turn=step.turn)
+                    if self._named(case) != "observe":
+                        return self._head(case)
+
+    @activity.defn(name="cancel")
+    async def cancel(self, step: StepInput) -> Head:
+        """Ask the provider to cancel, once per decision."""
+        world = self._world
+        with as_failures():
+            async with beating() as pulse:
+                case = await self._load(step, pulse)
+                if self._named(case) == "cancel":
+                    case = await cancelling.close_open_cancel(world, case, turn=step.turn)
+                if self._named(case) == "cancel" and case.contract.cancel is None:
+                    return self._head(case.at(await cancelling.say_no_cancel(world, case, turn=step.turn)))
+                if self._named(case) == "cancel":
+                    case = await observing.end_waiting(world, case, turn=step.turn)
+                if self._named(case) != "cancel":
+                    return self._head(case)
+                await self._until_due(case, pulse)
+                if case.standing.facts.destroys_finished_jobs:
+                    case = await observing.read_status(world, case, turn=step.turn)
+                    if self._named(case) != "cancel" or not cancelling.is_still_going(case):
+                        return self._moved(case, "cancel")
+                case = case.at(await finished(cancelling.send_cancel(world, case, case.contract, turn=step.turn)))
+                return self._moved(case, "cancel")
+
+    @activity.defn(name="collect")
+    async def collect(self, step: StepInput) -> Head:
+        """Fetch, verify and keep the result."""
+        world = self._world
+        with as_failures():
+            async with beating() as pulse:
+                case = await self._load(step, pulse)
+                if self._named(case) == "collect":
+                    case = await collecting.end_at_deadline(world, case, turn=step.turn)
+                if self._named(case) != "collect":
+                    return self._head(case)
+                await self._until_due(case, pulse)
+                case = await collecting.collect(world, case, turn=step.turn)
+                return self._moved(case, "collect")
+
+    @activity.defn(name="reconcile")
+    async def reconcile(self, step: StepInput) -> Head:
+        """Settle an unknown create from our own late answers."""
+        with as_failures():
+            async with beating() as pulse:
+                case = await self._load(step, pulse)
+                while self._named(case) == "reconcile" and case.standing.unread_late:
+                    case = await reconciling.read_late_notes(self._world, case, turn=step.turn)
+                return self._head(case)
+
+    # --- what the steps share -------------------------------------------------------------------------------------------
+
+    async def _load(self, step: StepInput, pulse: Pulse) -> Case:
+        case = await self._cases.load(step.id, step.known)
+        pulse.witness(case.record.seq, case.record.hash)
+        return case
+
+    def _named(self, case: Case) -> str:
+        return next_step(case.standing).name
+
+    def _head(self, case: Case) -> Head:
+        return head_of(case.record, self._world.clocks.now())
+
+    def _moved(self, case: Case, step: str) -> Head:
+        """The head, if the step is settled; else come back when the next attempt is due."""
+        if self._named(case) != step:
+            return self._head(case)
+        raise not_yet(waiting_line(case.standing), self._head(case), due_in(case.standing, self._world.clocks.now()))
+
+    def _may_read(self, case: Case, step: StepInput) -> bool:
+        return self._named(case) == "observe" or (
+            step.wake and self._head(case).wake_reads and case.standing.last_reading_turn != step.turn
+        )
+
+    def _at_once(self, case: Case, step: StepInput) -> bool:
+        """A wake scheduled this turn; or this turn has a reading and starts afresh: an operator reset the activity."""
+        read_already = case.standing.last_reading_turn == step.turn
+        return (step.wake and not read_already) or (read_already and activity.info().attempt == 1)
+
+    async def _without_status(self, case: Case, step: StepInput) -> Head:
+        case = await observing.end_waiting(self._world, case, turn=step.turn)
+        if self._named(case) != "observe":
+            return self._head(case)
+        until = next_step(case.standing).until
+        wait = timedelta(minutes=1) if until is None else until - self._world.clocks.now()
+        raise not_yet("waiting for the provider's call", self._head(case), wait)
+
+    async def _until_due(self, case: Case, pulse: Pulse, *, started: float | None = None) -> None:
+        """Wait here if the wait is short and there is room; else hand it back to the server."""
+        delay = due_in(case.standing, self._world.clocks.now())
+        if not delay:
+            return
+        age = 0.0 if started is None else self._world.clocks.monotonic() - started
+        if delay > self._hold_limit or age > options.HOLD_FOR.total_seconds() or self._holding.full:
+            raise not_yet(waiting_line(case.standing), self._head(case), delay)
+        self._holding.held += 1
+        try:
+            await asyncio.sleep(delay.total_seconds())
+        finally:
+            self._holding.held -= 1
+
+
+async def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Let `work` end even if the activity is cancelled meanwhile: what is on the wire is worth more than the seconds."""
+    task: asyncio.Task[T] = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        return await task

@@ -1,0 +1,52 @@
+"""When the next attempt is due, and what a person reads until then.
+
+The ledger keeps the schedule (`next_at`), so a restarted worker keeps it too. A short wait is held inside the activity; a long one
+is handed back to the server, which keeps the timer while the worker keeps nothing.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from activities.heads import progress_text
+from domain.contract import Contract
+from domain.polling import LONGEST, next_delay
+from domain.stages import Poll
+from domain.standing import Standing
+
+
+@dataclass
+class Holding:
+    """How many attempts of this worker wait inside their activity; at most half of the slots may."""
+
+    slots: int
+    held: int = 0
+
+    @property
+    def full(self) -> bool:
+        """No further attempt may hold."""
+        return self.held >= self.slots // 2
+
+
+def due_in(standing: Standing, now: datetime) -> timedelta:
+    """How long until the next attempt is due; zero if it is."""
+    return timedelta() if standing.next_at is None else max(standing.next_at - now, timedelta())
+
+
+def poll_of(contract: Contract) -> Poll:
+    """The rhythm of an operation's attempts."""
+    return contract.observe.poll if contract.observe else Poll()
+
+
+def next_instant(contract: Contract, *, stream: str, now: datetime, hint_ms: int | None, tries: int, deadline: datetime | None) -> datetime:
+    """When to try again: the provider's hint, else backoff with jitter; never below the floor, never past the deadline."""
+    hint = None if hint_ms is None else timedelta(milliseconds=hint_ms)
+    end = deadline or now + LONGEST
+    return now + next_delay(poll_of(contract), hint=hint, attempt=tries + 1, seed=stream, now=now, deadline=end)
+
+
+def waiting_line(standing: Standing) -> str:
+    """`running 146/500; next at 14:31:02`: what a person reads at a pending activity."""
+    said = " ".join(part for part in (standing.remote_state or standing.state, progress_text(standing.progress)) if part)
+    why = f" ({standing.why})" if standing.why else ""
+    then = f"; next at {standing.next_at:%H:%M:%S}" if standing.next_at else ""
+    return f"{said}{why}{then}"

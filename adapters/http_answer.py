@@ -1,0 +1,145 @@
+"""An answer as it comes in: its head at once, its body piece by piece, decoded and within bounds.
+
+A body that is not whole has a `fault` and nothing may be concluded from it: `cut` (the connection broke, or gzip ended
+early), `oversized` (past the limit, raw or decoded), `encoding` (not one we offered, or a lie), `slow` (no time left).
+Never more than one piece is held here.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import datetime
+from typing import cast
+
+import httpcore
+import httpx
+
+from adapters.credentials import Secret
+from adapters.http_auth import mask, mask_bytes
+from adapters.http_body import Undecodable, decoder_for, raw_limit
+from adapters.http_pace import Gate
+from domain.exchange import Answer, CallPolicy, Fault, NoAnswer
+
+_SLOW = (TimeoutError, httpcore.TimeoutException, httpx.TimeoutException)
+_CUT = (httpcore.NetworkError, httpcore.ProtocolError, httpx.TransportError)
+
+
+class Unanswered:
+    """What stands in the place of a streamed answer where no status line came."""
+
+    fault: Fault | None = None
+
+    def __init__(self, answer: NoAnswer, began: datetime) -> None:
+        self.answer = answer
+        self.began = began
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        """Nothing."""
+        return
+        yield
+
+
+class StreamedAnswer:
+    """`answer` is status and headers (lower-case names, secrets masked), without a body. `chunks` is the body, once; `fault`
+    is settled when it has ended."""
+
+    def __init__(
+        self,
+        response: httpx.Response,
+        secrets: tuple[Secret, ...],
+        policy: CallPolicy,
+        *,
+        began: datetime,
+        deadline: float,
+        gate: Gate | None,
+    ) -> None:
+        headers = ((name.decode("latin-1").lower(), mask(secrets, value.decode("latin-1"))) for name, value in response.headers.raw)
+        self.answer = Answer(response.status_code, tuple(headers))
+        self.began = began
+        self.fault: Fault | None = None
+        self._chunks: AsyncGenerator[bytes] = self._read()
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        self._stream = response.stream
+        self._pieces = cast("AsyncGenerator[bytes]", aiter(response.stream))  # httpx's streams are generators; it does not say so
+        self._secrets = secrets
+        self._limit = policy.max_bytes
+        self._raw_room = raw_limit(policy.max_bytes)
+        self._deadline = deadline
+        self._gate = gate
+
+    def header(self, name: str) -> str:
+        """All values of a header, joined; empty if there is none."""
+        return ", ".join(value for key, value in self.answer.headers if key == name)
+
+    def chunks(self) -> AsyncGenerator[bytes]:
+        """The decoded body. Ends early, without raising, where the body is not whole."""
+        return self._chunks
+
+    async def whole(self) -> Answer:
+        """Read to the end, or to the fault, and let go."""
+        body = bytearray()
+        try:
+            async for piece in self._chunks:
+                body += piece
+        finally:
+            await self.aclose()
+        return replace(self.answer, body=mask_bytes(self._secrets, bytes(body)), fault=self.fault)
+
+    async def refuse_oversized(self) -> None:
+        """Do not begin a body that announces more than the limit."""
+        length = self.header("content-length")
+        if length.isascii() and length.isdigit() and int(length[:20]) > self._raw_room:
+            await self._chunks.aclose()
+            self.fault = "oversized"
+
+    async def aclose(self) -> None:
+        """Let go of the connection and of the turn. Safe to call twice."""
+        try:
+            await self._chunks.aclose()
+            await self._pieces.aclose()
+            await self._stream.aclose()
+        finally:
+            gate, self._gate = self._gate, None
+            if gate is not None:
+                gate.leave()
+
+    async def _read(self) -> AsyncGenerator[bytes]:
+        decoder = decoder_for(self.header("content-encoding"))
+        if decoder is None:
+            self.fault = "encoding"
+            return
+        room = self._limit
+        try:
+            while raw := await self._next():
+                for piece in decoder.feed(raw):
+                    if room > 0:
+                        yield piece[:room]
+                    room -= len(piece)
+                    if room < 0:
+                        self.fault = "oversized"
+                        return
+        except Undecodable:
+            self.fault = "encoding"
+        if self.fault is None and not decoder.complete:
+            self.fault = "cut"
+
+    async def _next(self) -> bytes:
+        """The next raw bytes, never empty before the end. The raw limit, the deadline and a break set the fault and end it."""
+        raw = b""
+        try:
+            while not raw and self.fault is None:
+                async with asyncio.timeout_at(self._deadline):
+                    raw = await anext(self._pieces)
+        except StopAsyncIteration:
+            return b""
+        except _SLOW:
+            self.fault = "slow"
+            return b""
+        except _CUT:
+            self.fault = "cut"
+            return b""
+        self._raw_room -= len(raw)
+        if self._raw_room < 0:
+            self.fault = "oversized"
+            return raw[: self._raw_room]
+        return raw

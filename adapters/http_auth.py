@@ -1,0 +1,123 @@
+"""Authentication, put on a request at the last moment and kept nowhere.
+
+The contract says which credential goes to an origin and where in the request it stands (`AuthUse`); the credential's own
+record says of what scheme it is. Both must agree. Texts with `${secret.NAME}` are expanded in one pass: what a secret
+contains is never expanded again.
+"""
+
+import base64
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+from urllib.parse import quote
+
+from adapters.addresses import Origin
+from adapters.credentials import Credential, Credentials, Scheme, Secret
+from domain.errors import CredentialError
+from domain.exchange import AuthUse
+
+_HOLE = re.compile(r"\$\$\{|\$\{secret\.([a-z0-9_]{1,64})\}")
+MASKED_FROM = 8
+"""A secret shorter than this is not looked for in answers: it would be found in ordinary words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a request gains: headers, and what is appended to its query. `secrets` are all forms to be masked in answers."""
+
+    headers: tuple[tuple[str, Secret], ...] = ()
+    query: Secret | None = None
+    secrets: tuple[Secret, ...] = ()
+
+
+NOTHING = Applied()
+
+
+def names_of(use: AuthUse) -> tuple[str, ...]:
+    """The credentials that a use needs, in order."""
+    from_templates = (match.group(1) for _, text in use.templates for match in _HOLE.finditer(text) if match.group(1))
+    own = () if use.credential is None or use.kind in ("headers", "query") else (use.credential,)
+    return tuple(dict.fromkeys((*own, *from_templates)))
+
+
+def apply(use: AuthUse, credentials: Credentials, origin: Origin, tenant: str) -> Applied:
+    """Read the credentials and make what is sent of them. `CredentialError` if any of them may not go there."""
+
+    def read(name: str | None, scheme: Scheme) -> Credential:
+        if name is None:
+            raise CredentialError(f"no credential is named for {origin}")
+        credential = credentials.read(name, origin=origin, tenant=tenant)
+        if credential.scheme not in (None, scheme):
+            raise CredentialError(f"credential {name} is for {credential.scheme}, and the contract uses it as {scheme}")
+        return credential
+
+    match use.kind:
+        case "none":
+            return NOTHING
+        case "bearer":
+            token = _value(read(use.credential, "bearer"))
+            return Applied((("Authorization", Secret(f"Bearer {token}")),), secrets=(Secret(token),))
+        case "basic":
+            pair, password = _pair(read(use.credential, "basic"))
+            encoded = base64.b64encode(pair.encode()).decode("ascii")
+            return Applied((("Authorization", Secret(f"Basic {encoded}")),), secrets=(Secret(encoded), Secret(password)))
+        case "headers":
+            values = _values(use, lambda name: _value(read(name, "header")))
+            headers = tuple((key, Secret(_expand(text, values))) for key, text in use.templates)
+            return Applied(headers, secrets=tuple(map(Secret, values.values())))
+        case "query":
+            values = _values(use, lambda name: _value(read(name, "query")))
+            query = "&".join(f"{quote(key, safe='')}={quote(_expand(text, values), safe='')}" for key, text in use.templates)
+            return Applied(query=Secret(query), secrets=tuple(map(Secret, values.values())))
+        case _:
+            assert_never(use.kind)
+
+
+def mask(secrets: tuple[Secret, ...], text: str) -> str:
+    """The text with every secret, plain or percent-encoded, replaced: providers echo what they were sent."""
+    for needle in _needles(secrets):
+        if needle in text:
+            text = text.replace(needle, "*" * len(needle))
+    return text
+
+
+def mask_bytes(secrets: tuple[Secret, ...], body: bytes) -> bytes:
+    """`mask` for a body. The length stays as it was."""
+    for needle in _needles(secrets):
+        raw = needle.encode()
+        if raw in body:
+            body = body.replace(raw, b"*" * len(raw))
+    return body
+
+
+def _needles(secrets: tuple[Secret, ...]) -> tuple[str, ...]:
+    texts = [secret.reveal() for secret in secrets if len(secret.reveal()) >= MASKED_FROM]
+    return tuple(dict.fromkeys([*texts, *(quote(text, safe="") for text in texts)]))
+
+
+def _values(use: AuthUse, value_of: Callable[[str], str]) -> dict[str, str]:
+    return {name: value_of(name) for name in names_of(use)}
+
+
+def _expand(text: str, values: dict[str, str]) -> str:
+    if "${" in _HOLE.sub("", text):
+        raise CredentialError("an authentication template has a hole that is not `${secret.NAME}`")
+    return _HOLE.sub(lambda hole: values[hole.group(1)] if hole.group(1) else "${", text)
+
+
+def _value(credential: Credential) -> str:
+    if credential.value is None:
+        raise CredentialError(f"credential {credential.name} is a user name with a password, and a single value is needed")
+    return credential.value.reveal()
+
+
+def _pair(credential: Credential) -> tuple[str, str]:
+    if credential.username is None or credential.password is None:
+        # A bare value of the embedded stack may be written as `user:password`.
+        user, colon, password = _value(credential).partition(":")
+        if not colon:
+            raise CredentialError(f"credential {credential.name} is not a user name with a password")
+        return f"{user}:{password}", password
+    password = credential.password.reveal()
+    return f"{credential.username}:{password}", password

@@ -1,0 +1,79 @@
+"""How many calls at once, and how many a second, per credential and host in this process.
+
+Whoever waits here has sent nothing. Turns are given in the order of arrival. Where contracts name different limits for
+one credential and host, the strictest that was ever named counts.
+"""
+
+import asyncio
+from collections import deque
+
+
+class Gate:
+    """The turnstile of one credential and host."""
+
+    def __init__(self) -> None:
+        self._busy = 0
+        self._limit: int | None = None
+        self._interval = 0.0
+        self._next_start = 0.0
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    async def enter(self, parallel: int | None, per_second: float | None) -> None:
+        """Wait for a turn; `leave` must follow, unless this raised."""
+        if parallel is not None:
+            self._limit = min(parallel, self._limit or parallel)
+        if per_second is not None:
+            self._interval = max(1.0 / per_second, self._interval)
+        if self._queue or not self._free():
+            await self._queued()
+        else:
+            self._busy += 1
+        try:
+            await self._spaced()
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Give the turn back; the longest waiting gets it."""
+        self._busy -= 1
+        while self._queue and self._free():
+            turn = self._queue.popleft()
+            if not turn.done():
+                self._busy += 1
+                turn.set_result(None)
+
+    def _free(self) -> bool:
+        return self._limit is None or self._busy < self._limit
+
+    async def _queued(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()
+            raise
+
+    async def _spaced(self) -> None:
+        if not self._interval:
+            return
+        now = asyncio.get_running_loop().time()
+        start = max(now, self._next_start)
+        self._next_start = start + self._interval
+        if start > now:
+            await asyncio.sleep(start - now)
+
+
+class Pace:
+    """All gates of a process. Only calls with a limit pass through one."""
+
+    def __init__(self) -> None:
+        self._gates: dict[tuple[str, str], Gate] = {}
+
+    async def enter(self, credential: str, host: str, parallel: int | None, per_second: float | None) -> Gate:
+        """A turn at the gate of this credential and host."""
+        gate = self._gates.setdefault((credential, host), Gate())
+        await gate.enter(parallel, per_second)
+        return gate

@@ -1,0 +1,157 @@
+"""The status of an operation, from the ledger alone: `sakshi.status/1`.
+
+* Every field is always there; within the number fields are only added.
+* `effect` says what the provider may have done; `safe_to_run_again` is true only where another run can't double it.
+* `waiting_for: worker` means that a step was due over half a minute ago and nothing followed: see `doctor`.
+"""
+
+import shlex
+from datetime import datetime, timedelta
+from typing import Literal
+
+from activities.ports import Record
+from domain.evidence import Json, instant_text
+from domain.lifecycle import WHY, choices, next_step
+from domain.standing import Standing
+
+SCHEMA = "sakshi.status/1"
+OVERDUE = timedelta(seconds=30)
+Waiting = Literal["provider", "human", "clock", "worker"]
+
+
+def status_of(record: Record, *, at: datetime, last_entry: datetime, by: str) -> dict[str, Json]:
+    """All that is shown of an operation. `last_entry` is when the newest entry was made; `by` fills in the commands."""
+    standing = record.standing
+    opened = standing.opened
+    waiting = waiting_for(standing, at=at, last_entry=last_entry)
+    return {
+        "schema": SCHEMA,
+        "id": record.stream,
+        "key": opened.key_,
+        "state": standing.state,
+        "final": standing.final,
+        "outcome": (standing.outcome or "whole") if standing.state == "succeeded" else (standing.outcome or "none"),
+        "items": standing.items,
+        "attention": attention_of(standing, at),
+        "effect": standing.effect,
+        "safe_to_run_again": safe_to_run_again(standing),
+        "waiting_for": waiting,
+        "why": why_of(standing),
+        "next": [*next_commands(record.stream, standing, at=at, waiting=waiting, by=by)],
+        "remote_state": standing.remote_state,
+        "remote_job_id": _job_id(standing),
+        "contract": opened.contract,
+        "version": opened.version,
+        "fingerprint": opened.fingerprint,
+        "tenant": opened.tenant,
+        "principal": opened.principal,
+        "trace_id": opened.trace_id,
+        "reason": opened.reason,
+        "next_poll_at": instant_text(standing.next_at) if standing.next_at and not standing.final else None,
+        "deadlines": {name: instant_text(moment) for name, moment in sorted(standing.deadlines.items())},
+        "progress": standing.progress,
+        "result": result_of(standing),
+        "retry_of": opened.retry_of,
+        "retried_by": standing.retried_by,
+        "flags": [flag.model_dump(mode="json") for flag in standing.flags],
+        "head": {"seq": record.seq, "hash": record.hash},
+        "opened_at": instant_text(opened.at),
+        "state_since": instant_text(standing.state_since),
+        "summary": opened.effect.get("summary"),
+    }
+
+
+def attention_of(standing: Standing, at: datetime) -> dict[str, Json] | None:
+    """Since when, why and for which choice an operation waits for a human; None if it does not."""
+    if not standing.attention:
+        return None
+    since = standing.attention_since or standing.state_since
+    return {"since": instant_text(since), "why": why_of(standing), "choices": list(choices(standing, at))}
+
+
+def why_of(standing: Standing) -> str | None:
+    """Why it stands where it stands, in words."""
+    general = WHY.get(standing.state) if standing.attention or standing.state == "awaiting_approval" else None
+    particular = standing.problems[0] if standing.problems else standing.why
+    if standing.violation is not None and "why" in standing.violation:
+        particular = str(standing.violation["why"])
+    return ": ".join(part for part in (general, particular) if part) or None
+
+
+def safe_to_run_again(standing: Standing) -> bool:
+    """Whether another run can't double an effect: it ended, and the provider did nothing or took it back or failed."""
+    ended_without = standing.verdict is not None and standing.verdict.verdict in {"failed", "cancelled"}
+    return standing.final and (standing.effect == "none" or (standing.state in {"failed", "cancelled"} and ended_without))
+
+
+def effect_is_over(standing: Standing) -> bool:
+    """Whether nothing can come of it any more that is not known: it ended, and no attempt is unproven."""
+    return standing.final and standing.effect != "possible"
+
+
+def waiting_for(standing: Standing, *, at: datetime, last_entry: datetime) -> Waiting | None:
+    """Whom an operation waits for; None once it has ended."""
+    step = next_step(standing)
+    if step.name == "done":
+        return None
+    if step.name == "inbox":
+        return "human"
+    due = max(last_entry, standing.next_at or last_entry)
+    if standing.open_attempt is not None:  # a request may be under way for as long as the contract lets it
+        due += timedelta(milliseconds=standing.facts.http_total_ms)
+    if at > due + OVERDUE or step.name == "judge":
+        return "worker"
+    if step.name == "observe":
+        return "provider"
+    return "clock" if standing.next_at is not None and standing.next_at > at else "provider"
+
+
+def result_of(standing: Standing) -> dict[str, Json] | None:
+    """The verified result: what was stored, and what each check found."""
+    if not standing.outputs or standing.state == "result_validation_failed":
+        return None
+    return {
+        "verdict": standing.verdict.verdict if standing.verdict else None,
+        "outputs": [output.model_dump(mode="json") for output in standing.outputs],
+    }
+
+
+def next_commands(stream: str, standing: Standing, *, at: datetime, waiting: Waiting | None, by: str) -> list[str]:
+    """What to type next, as it is to be typed."""
+    said = f"--by {shlex.quote(by)} --reason WHY"
+    if standing.attention:
+        verbs = [choice.replace("accept_", "accept ") for choice in choices(standing, at)]
+        return [command("resolve", stream, f"{verb} {said}") for verb in verbs]
+    if standing.state == "awaiting_approval":
+        return [command(verb, stream, f"--hash HASH {said}") for verb in ("approve", "reject")]
+    if standing.final:
+        result = [command("result", stream, f"--output result-{stream}")] if standing.outputs else []
+        again = [f"python starter.py run --again {stream} --reason WHY"] if safe_to_run_again(standing) else []
+        return [*result, command("evidence", stream), *again]
+    if waiting == "worker":
+        return ["python starter.py doctor", command("status", stream)]
+    return [command("watch", stream), command("cancel", stream, said)]
+
+
+def command(verb: str, stream: str, rest: str = "") -> str:
+    """One command of ours about one operation."""
+    return f"python starter.py {verb} {shlex.quote(stream)} {rest}".rstrip()
+
+
+def exit_code_of(status: dict[str, Json]) -> int:
+    """What waiting for this operation exits with: 0 whole, 6 in part, 1 ended otherwise, 7 a human is needed, 8 not yet."""
+    if status["state"] == "succeeded":
+        return 6 if status["outcome"] == "partial" else 0
+    if status["final"]:
+        return 1
+    return 7 if settled(status) else 8
+
+
+def settled(status: dict[str, Json]) -> bool:
+    """Whether waiting ends: final, in attention, or awaiting approval."""
+    return bool(status["final"]) or status["attention"] is not None or status["state"] == "awaiting_approval"
+
+
+def _job_id(standing: Standing) -> str | None:
+    found = (standing.job or {}).get("id")
+    return None if found is None else str(found)

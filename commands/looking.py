@@ -1,0 +1,167 @@
+"""`wait`, `status`, `watch`, `list`, `evidence`, `result`: look at operations. Nothing here changes anything."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from commands.output import AsJson, ExitCode, OneId, perform, stop, write_json, write_text
+from domain.evidence import Json
+
+
+def status(id: OneId, as_json: AsJson = False) -> None:  # noqa: A002 - the design's word
+    """How an operation stands, from the ledger alone."""
+    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
+    from adapters.settings import load_settings  # noqa: PLC0415
+    from adapters.showing.text import status_text  # noqa: PLC0415
+
+    async def work() -> dict[str, Json]:
+        async with sakshi(load_settings()) as there:
+            return await there.status(await there.find(id))
+
+    found = perform(work)
+    write_json(found) if as_json else write_text(status_text(found))
+
+
+def wait(
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids, or unique beginnings of them.")],
+    timeout: Annotated[str | None, typer.Option("--timeout", help="How long to wait: 30s, 5m, 2h.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Wait until each operation is final, in attention or awaiting approval."""
+    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
+    from adapters.settings import load_settings  # noqa: PLC0415
+    from adapters.showing.status import exit_code_of  # noqa: PLC0415
+    from adapters.showing.text import status_text  # noqa: PLC0415
+    from commands.starting import duration  # noqa: PLC0415
+
+    limit: timedelta | None = duration(timeout) if timeout else None
+
+    async def work() -> list[dict[str, Json]]:
+        async with sakshi(load_settings()) as there:
+            streams = [await there.find(one) for one in ids]
+            found = await there.wait(streams, timeout=limit)
+            return [found[stream] for stream in streams]
+
+    statuses = perform(work)
+    for one in statuses:
+        write_json(one) if as_json else write_text(status_text(one))
+    stop(gravest([exit_code_of(one) for one in statuses]))
+
+
+_GRAVITY = (ExitCode.STOPPED_WAITING, ExitCode.NEEDS_HUMAN, ExitCode.ENDED_OTHERWISE, ExitCode.PARTIAL, ExitCode.DONE)
+
+
+def gravest(codes: Sequence[int]) -> int:
+    """Of several operations' codes, the one that asks most of whoever waited."""
+    return next(int(code) for code in _GRAVITY if code in codes)
+
+
+def watch(id: OneId, as_json: AsJson = False) -> None:  # noqa: A002 - the design's word
+    """Follow an operation, with progress, until it is final or needs a human."""
+    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
+    from adapters.settings import load_settings  # noqa: PLC0415
+    from adapters.showing.live import Follower  # noqa: PLC0415
+    from adapters.showing.status import exit_code_of  # noqa: PLC0415
+
+    async def work() -> int:
+        last: dict[str, Json] = {}
+        async with sakshi(load_settings()) as there:
+            stream = await there.find(id)
+            if as_json:
+                async for last in there.changes(stream):
+                    write_json(last)
+            else:
+                with Follower() as follower:
+                    async for last in there.changes(stream):
+                        follower.show(last)
+        return exit_code_of(last)
+
+    stop(perform(work))
+
+
+def list_operations(
+    state: Annotated[str | None, typer.Option("--state", help="Only those in this state.")] = None,
+    attention: Annotated[bool, typer.Option("--attention", help="Only those that wait for a human.")] = False,
+    tenant: Annotated[str | None, typer.Option("--tenant", help="Only those of this tenant.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many at most.")] = 50,
+    after: Annotated[str | None, typer.Option("--after", help="Go on where an earlier list said `next`.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List operations, the newest change first."""
+    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
+    from adapters.settings import load_settings  # noqa: PLC0415
+    from adapters.showing.text import list_text  # noqa: PLC0415
+    from domain.errors import BadInput  # noqa: PLC0415
+    from domain.lifecycle import STATES  # noqa: PLC0415
+
+    if state is not None and state not in STATES:
+        raise BadInput(f"no state {state[:40]}", hint=f"states: {', '.join(STATES)}")
+
+    async def work() -> dict[str, Json]:
+        async with sakshi(load_settings()) as there:
+            return await there.list(state=state, attention=attention or None, tenant=tenant, limit=limit, after=after)
+
+    found = perform(work)
+    write_json(found) if as_json else write_text(list_text(found))
+
+
+def evidence(
+    id: OneId,  # noqa: A002 - the design's word
+    every: Annotated[bool, typer.Option("--all", help="Unchanged readings too, each by itself.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The entries of an operation: what was asked, allowed, sent, observed and done."""
+    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
+    from adapters.settings import load_settings  # noqa: PLC0415
+    from adapters.showing.entries import evidence_of  # noqa: PLC0415
+    from adapters.showing.text import evidence_text  # noqa: PLC0415
+
+    async def work() -> dict[str, Json]:
+        async with sakshi(load_settings()) as there:
+            stream = await there.find(id)
+            return evidence_of(stream, await there.ledger.entries(stream), fold=not every)
+
+    found = perform(work)
+    write_json(found) if as_json else write_text(evidence_text(found))
+
+
+def result(
+    id: OneId,  # noqa: A002 - the design's word
+    output: Annotated[str | None, typer.Option("--output", metavar="DIR", help="Write it there; - writes to stdout.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The verified result, and with --output its bytes, verified again on the way out."""
+    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
+    from adapters.result_store import ObstoreResults, write_out  # noqa: PLC0415
+    from adapters.settings import load_settings  # noqa: PLC0415
+    from adapters.showing.text import result_text  # noqa: PLC0415
+    from domain.errors import BadInput, Refused  # noqa: PLC0415
+
+    if output == "-" and as_json:
+        raise BadInput("--output - and --json both want stdout")
+    settings = load_settings()
+
+    async def work() -> dict[str, Json]:
+        async with sakshi(settings) as there:
+            stream = await there.find(id)
+            found = await there.status(stream)
+            shown: Mapping[str, Json] | None = cast("Mapping[str, Json] | None", found["result"])
+            if shown is None:
+                raise Refused(f"{stream} is {found['state']} and has no verified result", hint=f"python starter.py status {stream}")
+            written: Json = None
+            if output is not None:
+                standing = (await there.ledger.record(stream)).standing
+                place = "-" if output == "-" else Path(output)
+                await write_out(ObstoreResults(settings.results), standing.outputs, place, force=force)
+                written = None if output == "-" else str(Path(output).absolute())
+            return {"schema": "sakshi.result/1", "id": stream, "state": found["state"], "outcome": found["outcome"], **shown, "written": written}
+
+    found = perform(work)
+    if as_json:
+        write_json(found)
+    elif output != "-":
+        write_text(result_text(found))

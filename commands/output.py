@@ -1,0 +1,100 @@
+"""How a command speaks: JSON or text on stdout, errors on stderr, and the exit code.
+
+* With `--json` stdout holds the JSON and nothing else; an error is an object there too, and always text on stderr.
+* The exit code of an error is its class's own. Ctrl-C stops the waiting, never the operation.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from enum import IntEnum
+from typing import Annotated, TypeVar
+
+import typer
+
+from domain.errors import BadInput, SakshiError
+
+T = TypeVar("T")
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
+OneId = Annotated[str, typer.Argument(metavar="ID", help="An operation's id, or a unique beginning of it.")]
+
+
+class ExitCode(IntEnum):
+    """What a command exits with."""
+
+    DONE = 0
+    ENDED_OTHERWISE = 1
+    BAD_INPUT = 2
+    REFUSED = 3
+    UNREACHABLE = 4
+    TAMPERED = 5
+    PARTIAL = 6
+    NEEDS_HUMAN = 7
+    STOPPED_WAITING = 8
+
+
+def write_json(value: Mapping[str, object]) -> None:
+    """One JSON object, on one line."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str) + "\n")
+    sys.stdout.flush()
+
+
+def write_text(text: str) -> None:
+    """Text for a person."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """Something beside the answer: on stderr, so that it is never taken for it."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def stop(code: ExitCode | int) -> None:
+    """End the command with this code, unless it is done."""
+    if code:
+        raise typer.Exit(int(code))
+
+
+def perform(work: Callable[[], Awaitable[T]]) -> T:
+    """Run a command's work to its end."""
+
+    async def main() -> T:
+        return await work()
+
+    return asyncio.run(main())
+
+
+def error_shape(error: SakshiError) -> dict[str, object]:
+    """`sakshi.error/1`."""
+    shape: dict[str, object] = {
+        "schema": "sakshi.error/1",
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "retryable": error.retryable,
+    }
+    problems = getattr(error, "problems", None)
+    findings = getattr(error, "findings", None)
+    if problems:
+        shape["problems"] = list(problems)
+    if findings:
+        shape["findings"] = [vars(finding) for finding in findings]
+    return shape
+
+
+def fail(error: SakshiError, *, as_json: bool) -> int:
+    """Say what went wrong, and with which code to exit."""
+    if as_json:
+        write_json(error_shape(error))
+    note(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
+    return error.exit_code
+
+
+class Usage(BadInput):
+    """What was typed is no command of ours."""
+
+    code = "usage"

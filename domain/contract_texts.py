@@ -1,0 +1,93 @@
+"""Every template, expression and match of a contract, with its path: the one walk that all checks share."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import JsonValue
+
+from domain.expressions import Expression, compile_expression
+from domain.grammar import Kind, Strict
+from domain.matching import templates_of
+from domain.templates import Template, compile_template, texts_of
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One expression where it stands; `template` is the text around it, if it is a hole."""
+
+    path: Path
+    expression: Expression
+    template: Template | None
+
+
+def texts(model: Strict) -> Iterator[Text]:
+    """Every expression below `model`, holes of templates included."""
+    for path, kind, value in _fields(model, ()):
+        yield from _texts(path, kind, value)
+
+
+def fits(pattern: str, path: Path) -> bool:
+    """Whether `path` is at or below the dotted `pattern`; `*` stands for one part, `**` for any number of them."""
+    return _fits(pattern.split("."), [str(part) for part in path])
+
+
+def _fits(pattern: list[str], path: list[str]) -> bool:
+    if not pattern:
+        return True
+    if pattern[0] == "**":
+        return any(_fits(pattern[1:], path[start:]) for start in range(len(path) + 1))
+    return bool(path) and pattern[0] in ("*", path[0]) and _fits(pattern[1:], path[1:])
+
+
+def _fields(model: Strict, path: Path) -> Iterator[tuple[Path, Kind, object]]:
+    for name, field in type(model).model_fields.items():
+        if name not in model.model_fields_set:
+            continue
+        here, value = (*path, field.alias or name), cast("object", getattr(model, name))
+        kind = next((mark for mark in field.metadata if isinstance(mark, Kind)), None)
+        if kind is not None:
+            yield here, kind, value
+        else:
+            yield from _below(value, here)
+
+
+def _below(value: object, path: Path) -> Iterator[tuple[Path, Kind, object]]:
+    match value:
+        case Strict():
+            yield from _fields(value, path)
+        case tuple():
+            for index, item in enumerate(cast("tuple[object, ...]", value)):
+                yield from _below(item, (*path, index))
+        case dict():
+            for name, item in cast("dict[str, object]", value).items():
+                yield from _below(item, (*path, name))
+        case _:
+            return
+
+
+def _texts(path: Path, kind: Kind, value: object) -> Iterator[Text]:
+    match kind, value:
+        case Kind.EXPRESSION, tuple():
+            for index, text in enumerate(cast("tuple[str, ...]", value)):
+                yield Text((*path, index), compile_expression(text), None)
+        case Kind.EXPRESSION, dict():
+            for name, item in cast("dict[str, object]", value).items():
+                yield from _texts((*path, name), kind, item)
+        case Kind.MATCH, dict():
+            match = cast("dict[str, JsonValue]", value)
+            for key in match:
+                yield Text((*path, key), compile_expression(key), None)
+            for below, text in templates_of(match):
+                yield from _holes((*path, *below), text)
+        case _:
+            for below, text in texts_of(cast("JsonValue", value)):
+                yield from _holes((*path, *below), text)
+
+
+def _holes(path: Path, text: str) -> Iterator[Text]:
+    template = compile_template(text)
+    for hole in template.holes:
+        yield Text(path, hole, template)

@@ -1,0 +1,444 @@
+"""The kinds of evidence, each with a closed set of meanings.
+
+* Evidence is a fact about something that happened: intent, decision, exchange, reading, result, clock. It never holds a
+  secret or a whole sensitive payload: values stand as digests, salted commitments, or bounded printable text.
+* Encoding is total. What comes from outside was made bounded and printable where it was read; `recordable` is the last gate,
+  so that no answer of a provider can make itself unrecordable (RFC 8785 refuses integers of 2^53 and more, numbers that are
+  not finite and lone surrogates; PostgreSQL's text refuses NUL).
+* `at` is UTC with milliseconds, from the clock of whoever saw it. Several clocks write one stream: it is not monotonic.
+* `key` of a piece of evidence, `kind.meaning`, is what the tables of `domain/lifecycle.py` are written in.
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, TypeAdapter
+
+Json = JsonValue
+MAX_TEXT = 1024
+
+
+def instant(moment: datetime) -> datetime:
+    """`moment` in UTC, cut to milliseconds: the precision that the record keeps."""
+    moment = moment.astimezone(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def instant_text(moment: datetime) -> str:
+    """RFC 3339 in UTC with milliseconds and `Z`."""
+    return instant(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Instant = Annotated[datetime, PlainSerializer(instant_text, return_type=str)]
+
+
+def bounded(text: str, limit: int = MAX_TEXT) -> str:
+    """`text` as printable text of at most `limit` characters; what had to be replaced or cut is marked."""
+    clean = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[: limit + 1])
+    return clean if len(clean) <= limit else clean[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def recordable(value: object) -> Json:
+    """`value` as JSON that canonical JSON and both databases can carry. Total: what does not fit becomes text."""
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return value if -(2**53) < value < 2**53 else (str(value) if value.bit_length() < 4096 else "integer out of range")
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case str():
+            return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        case Mapping():
+            return {str(recordable(str(name))): recordable(item) for name, item in cast("Mapping[object, object]", value).items()}
+        case list() | tuple():
+            return [recordable(item) for item in cast("list[object]", value)]
+        case datetime():
+            return instant_text(value)
+        case _:
+            return bounded(str(value))
+
+
+class Frozen(BaseModel):
+    """A value that grows by fields with defaults and ignores fields it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Ref(Frozen):
+    """Bytes kept in `payloads`, by SHA-256."""
+
+    digest: str
+    size: int
+
+
+class Commitment(Frozen):
+    """A guessable value: what commits to it, and where value and salt are kept until erased."""
+
+    commit: str
+    ref: str
+    size: int
+
+
+class Http(Frozen):
+    """What is recorded of one exchange: no secret, no body."""
+
+    method: str
+    url: str
+    began: Instant
+    ended: Instant
+    status: int | None = None
+    no_answer: str | None = None
+    sent: bool = True
+    fault: str | None = None
+    headers: dict[str, str] = {}
+    body_sha256: str | None = None
+    body_bytes: int = 0
+
+
+class Words(Frozen):
+    """The provider's own words, bounded and printable; never trusted, only shown."""
+
+    reason: str | None = None
+    code: str | None = None
+    message: str | None = None
+    request_id: str | None = None
+
+
+class RequestFacts(Frozen):
+    """A frozen request: digest of the exact body bytes, and where the whole of it is kept."""
+
+    method: str
+    url: str
+    body_sha256: str
+    body_bytes: int
+    ref: str
+
+
+class Check(Frozen):
+    """One check of a result. `verdict`: `ok`, `differs`, or `not_offered` (the provider gave nothing to check against)."""
+
+    check: str
+    verdict: Literal["ok", "differs", "not_offered"]
+    expected: str | None = None
+    found: str | None = None
+
+
+class Output(Frozen):
+    """One stored object of a result. `key` is its place in the result store, `name` ours, `size` in bytes."""
+
+    name: str
+    key: str
+    sha256: str
+    size: int
+    media: str | None = None
+    records: int | None = None
+    checks: tuple[Check, ...] = ()
+
+
+class Base(Frozen):
+    """What every piece of evidence has: when and by whom it was seen."""
+
+    at: Instant
+    actor: str
+
+    @property
+    def key(self) -> str:
+        """`kind.meaning`."""
+        fields = cast("dict[str, str]", self.__dict__)
+        return f"{fields['kind']}.{fields['meaning']}"
+
+    def body(self) -> dict[str, Json]:
+        """The evidence's own fields for its entry: defaults are left out, `at`, `actor` and `kind` stand in the entry."""
+        dumped = self.model_dump(mode="json", exclude={"at", "actor", "kind"}, exclude_defaults=True)
+        dumped["meaning"] = cast("dict[str, str]", self.__dict__)["meaning"]
+        return cast("dict[str, Json]", recordable(dumped))
+
+
+class Opened(Base):
+    """Entry 0: what is asked, of whom, for whom."""
+
+    kind: Literal["opened"] = "opened"
+    meaning: Literal["opened"] = "opened"
+    key_: str | None = None
+    contract: str
+    version: int
+    contract_digest: str
+    facts: dict[str, Json]
+    target: dict[str, str] = {}
+    origin: str
+    credential: dict[str, str] = {}
+    tenant: str
+    principal: str
+    requesters: tuple[str, ...]
+    started_by: Literal["human", "agent"] = "human"
+    reason: str | None = None
+    trace_id: str
+    fingerprint: str
+    salt: Ref
+    input: Commitment
+    effect: dict[str, Json]
+    retry_of: str | None = None
+
+
+class OwnerClaim(Base):
+    """A Temporal run took the stream: epoch is the stored one plus one."""
+
+    kind: Literal["owner"] = "owner"
+    meaning: Literal["claimed"] = "claimed"
+    run_id: str
+    epoch: int
+
+
+class Policy(Base):
+    """What policy said of the exact action. `covered`: a human is needed, and a live approval of this very action is there."""
+
+    kind: Literal["policy"] = "policy"
+    meaning: Literal["unattended", "needs_human", "covered", "no"]
+    action: str = "execute"
+    action_hash: str | None = None
+    policies: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    bundle: str
+    round: int = 0
+    generation: int = 1
+    expires_at: Instant | None = None
+    why: str | None = None
+
+
+DecisionMeaning = Literal[
+    "approve", "reject", "cancel", "adopt", "look", "replay", "retry_create", "resume", "recollect",
+    "accept_succeeded", "accept_failed", "abandon", "accept_ledger", "stop", "wake", "refused",
+]  # fmt: skip
+
+
+class Decision(Base):
+    """What a person said. A refused one has meaning `refused`, the verb that was asked for, and why not."""
+
+    kind: Literal["decision"] = "decision"
+    meaning: DecisionMeaning
+    request_id: str
+    verb: str
+    by: str
+    reason: str | None = None
+    arguments: dict[str, Json] = {}
+    authenticated: bool = False
+    source: str = "signal"
+    force: bool = False
+    until: Instant | None = None
+    action_hash: str | None = None
+    policies: tuple[str, ...] = ()
+    bundle: str | None = None
+    why: str | None = None
+
+
+class Intent(Base):
+    """What is about to be done; durable before any byte leaves. `send_until`: after this instant it is not sent."""
+
+    kind: Literal["intent"] = "intent"
+    meaning: Literal["create", "cancel", "collect", "lookup", "step", "undo"]
+    generation: int = 1
+    attempt: int = 1
+    request: RequestFacts | None = None
+    send_until: Instant | None = None
+    staging: str | None = None
+    entry: int | None = None
+    step: str | None = None
+
+
+class Closed(Base):
+    """Common to what closes an attempt of a create."""
+
+    generation: int = 1
+    attempt: int = 1
+    word: str = "default"
+    verdict: Literal["succeeded", "partial", "failed", "cancelled"] | None = None
+    job: dict[str, Json] | None = None
+    http: Http | None = None
+    words: Words = Words()
+    next_at: Instant | None = None
+    observed: Ref | None = None
+    recovered: Literal["lost", "recovered"] | None = None
+    violation: dict[str, Json] | None = None
+
+
+CreateMeaning = Literal[
+    "accepted", "ambiguous", "stuck", "unnamed", "finished", "in_flight", "violation", "refused", "not_executed", "not_sent"
+]
+
+
+class CreateExchange(Closed):
+    """What one attempt to create came to."""
+
+    kind: Literal["exchange"] = "exchange"
+    meaning: CreateMeaning
+
+
+class Late(Closed):
+    """The outcome of an attempt whose owner had been replaced. As a note: kept; as a move (`of`): read by the owner."""
+
+    kind: Literal["late"] = "late"
+    meaning: CreateMeaning
+    of: int | None = None
+
+
+class Observation(Base):
+    """What a status read showed. `began` decides whether it can contradict what came before."""
+
+    kind: Literal["reading"] = "reading"
+    meaning: Literal["going", "not_visible", "held", "terminal", "gone", "refused", "failed", "violation"]
+    word: str = "default"
+    verdict: Literal["succeeded", "partial", "failed", "cancelled"] | None = None
+    remote_state: str | None = None
+    provider_at: str | None = None
+    progress: dict[str, Json] | None = None
+    counts: dict[str, int] | None = None
+    began: Instant
+    http: Http | None = None
+    words: Words = Words()
+    next_at: Instant | None = None
+    observed: Ref | None = None
+    woken: bool = False
+    turn: int = 0
+    violation: dict[str, Json] | None = None
+
+
+class CancelAnswer(Base):
+    """What the provider said to a cancel. Never a confirmation: only a status read confirms."""
+
+    kind: Literal["cancel_answer"] = "cancel_answer"
+    meaning: Literal["taken", "read_again", "unsure", "again", "refused", "violation"]
+    word: str = "default"
+    http: Http | None = None
+    words: Words = Words()
+    next_at: Instant | None = None
+    recovered: Literal["lost", "recovered"] | None = None
+    violation: dict[str, Json] | None = None
+
+
+class Lookup(Base):
+    """What a reconcile entry showed. `exhausted`: the entry has nothing more to say, the next one is due."""
+
+    kind: Literal["lookup"] = "lookup"
+    meaning: Literal["found", "candidates", "none", "absent", "failed", "violation"]
+    entry: int = 0
+    word: str = "default"
+    exhausted: bool = False
+    job: dict[str, Json] | None = None
+    candidates: tuple[dict[str, Json], ...] = ()
+    http: Http | None = None
+    words: Words = Words()
+    next_at: Instant | None = None
+    violation: dict[str, Json] | None = None
+
+
+class StepOutcome(Base):
+    """What a `before` step came to."""
+
+    kind: Literal["step"] = "step"
+    meaning: Literal["done", "refused", "again", "violation"]
+    step: str
+    word: str = "default"
+    saved: Ref | None = None
+    http: Http | None = None
+    words: Words = Words()
+    next_at: Instant | None = None
+    violation: dict[str, Json] | None = None
+
+
+class ResultOutcome(Base):
+    """What collecting came to."""
+
+    kind: Literal["result"] = "result"
+    meaning: Literal["verified", "none", "empty", "invalid", "again", "refused", "gone"]
+    word: str = "default"
+    outcome: Literal["whole", "partial"] | None = None
+    outputs: tuple[Output, ...] = ()
+    items: dict[str, Json] | None = None
+    disagrees: bool = False
+    cut: bool = False
+    problems: tuple[str, ...] = ()
+    http: Http | None = None
+    words: Words = Words()
+    next_at: Instant | None = None
+
+
+class Callback(Base):
+    """An authenticated delivery that names a job under our own key."""
+
+    kind: Literal["callback"] = "callback"
+    meaning: Literal["accepted"] = "accepted"
+    job: dict[str, Json] | None = None
+    delivery: str
+
+
+class Clock(Base):
+    """A deadline passed. Each clock names itself."""
+
+    kind: Literal["clock"] = "clock"
+    meaning: Literal["approval", "create", "lookup", "result", "cancel", "collect"]
+    deadline: Instant
+
+
+class Regressed(Base):
+    """A human accepted a ledger that does not hold what Temporal knew of."""
+
+    kind: Literal["regressed"] = "regressed"
+    meaning: Literal["accepted"] = "accepted"
+    known_seq: int
+    known_hash: str
+    by: str
+    reason: str | None = None
+
+
+class Refusals(Base):
+    """How many further decisions of this round were refused after the twentieth."""
+
+    kind: Literal["refusals"] = "refusals"
+    meaning: Literal["counted"] = "counted"
+    count: int
+    last_request_id: str
+
+
+class Linked(Base):
+    """Another operation belongs with this one."""
+
+    kind: Literal["linked"] = "linked"
+    meaning: Literal["retried_by", "retry_of"]
+    other: str
+
+
+class Erased(Base):
+    """Payloads were erased, by whom and why."""
+
+    kind: Literal["erased"] = "erased"
+    meaning: Literal["erased"] = "erased"
+    refs: tuple[str, ...]
+    by: str
+    reason: str | None = None
+
+
+class Pruned(Base):
+    """What retention removed."""
+
+    kind: Literal["pruned"] = "pruned"
+    meaning: Literal["pruned"] = "pruned"
+    refs: tuple[str, ...]
+
+
+Evidence = (
+    Opened | OwnerClaim | Policy | Decision | Intent | CreateExchange | Late | Observation | CancelAnswer | Lookup | StepOutcome
+    | ResultOutcome | Callback | Clock | Regressed | Refusals | Linked | Erased | Pruned
+)  # fmt: skip
+
+_ADAPTER: TypeAdapter[Evidence] = TypeAdapter(Annotated[Evidence, Field(discriminator="kind")])
+
+FROM_OUTSIDE = frozenset({"exchange", "late", "reading", "cancel_answer", "lookup", "step", "result", "callback"})
+"""Kinds that report what a provider did. A pair that the tables do not determine is then a flagged note, never an error."""
+
+
+def parse_evidence(*, at: str, actor: str, kind: str, body: Mapping[str, Json]) -> Evidence:
+    """The evidence that an entry holds. Raises pydantic.ValidationError if it is not one of the closed set."""
+    return _ADAPTER.validate_python({**body, "at": at, "actor": actor, "kind": kind})

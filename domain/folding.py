@@ -1,0 +1,328 @@
+"""The fold: from a stream's entries to the standing they lead to.
+
+* `apply(standing, entry)` is the only place where a standing changes, and it changes by recorded entries alone: the same
+  entries give the same standing on every machine, which is what rebuilding the projection compares.
+* A note changes nothing that decides: it is only remembered as unread where it is a late answer of our own.
+* A job id, once known, is not overwritten, and neither is the first verdict; generations only grow.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from domain.chain import Entry
+from domain.evidence import (
+    CancelAnswer,
+    Clock,
+    Closed,
+    CreateExchange,
+    Decision,
+    Evidence,
+    Intent,
+    Late,
+    Linked,
+    Lookup,
+    Observation,
+    Opened,
+    OwnerClaim,
+    Policy,
+    Ref,
+    ResultOutcome,
+    StepOutcome,
+)
+from domain.facts import ContractFacts
+from domain.standing import HELD_READS_BEFORE_FLAG, UNPROVEN_MEANINGS, Answered, Attempt, Flag, Standing, Verdict
+
+
+def opened_standing(opened: Opened) -> Standing:
+    """The standing after entry 0."""
+    facts = ContractFacts.model_validate(opened.facts)
+    return Standing(opened=opened, facts=facts, state_since=opened.at, reconcile_left=facts.reconcile_entries)
+
+
+def fold(entries: "list[Entry] | tuple[Entry, ...]") -> Standing:
+    """The standing that a stream's entries lead to. Raises ValueError if entry 0 does not open the stream."""
+    first = entries[0].evidence
+    if not isinstance(first, Opened):
+        raise ValueError("entry 0 does not open the stream")
+    standing = opened_standing(first)
+    for entry in entries[1:]:
+        standing = apply(standing, entry)
+    return standing
+
+
+def apply(standing: Standing, entry: Entry) -> Standing:
+    """The standing after one more entry."""
+    evidence = entry.evidence
+    if entry.role == "note":
+        return _note(standing, evidence, entry)
+    change: dict[str, object] = {"epoch": entry.epoch, "turn": entry.turn}
+    change |= _by_kind(standing, evidence, entry)
+    to = entry.to
+    if entry.role == "move":
+        change |= {"state": to, "state_since": evidence.at, "tries": 0, "held_run": 0, "next_at": change.get("next_at")}
+        change |= _entering(standing, str(to), evidence, change)
+    after = standing.model_copy(update=change)
+    if after.attention != standing.attention:
+        after = after.model_copy(update={"attention_since": evidence.at if after.attention else None})
+    return after
+
+
+def _note(standing: Standing, evidence: Evidence, entry: Entry) -> Standing:
+    match evidence:
+        case Late():
+            return standing.model_copy(update={"unread_late": (*standing.unread_late, entry.seq)})
+        case Decision(meaning="refused"):
+            answered = standing.answered | {evidence.request_id: Answered(accepted=False, why=evidence.why, seq=entry.seq)}
+            return standing.model_copy(update={"answered": answered, "refusals": standing.refusals + 1})
+        case Decision():
+            answered = standing.answered | {evidence.request_id: Answered(accepted=True, why=None, seq=entry.seq)}
+            return standing.model_copy(update={"answered": answered})
+        case Linked(meaning="retried_by"):
+            return standing.model_copy(update={"retried_by": evidence.other})
+        case _:
+            return standing
+
+
+def _by_kind(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str, object]:
+    match evidence:
+        case OwnerClaim():
+            return {"owners": standing.owners | {evidence.run_id: evidence.epoch}}
+        case Policy():
+            return {"why": evidence.why} if evidence.why else {}
+        case Decision():
+            return _decided(standing, evidence, entry)
+        case Intent():
+            return _intended(standing, evidence, entry)
+        case CreateExchange() | Late():
+            return _closed(standing, evidence, entry)
+        case Observation():
+            return _observed(standing, evidence, entry)
+        case CancelAnswer():
+            return _cancel_answered(standing, evidence)
+        case Lookup():
+            return _looked_up(standing, evidence)
+        case StepOutcome():
+            return {"next_at": evidence.next_at, "tries": standing.tries + 1}
+        case ResultOutcome():
+            return _collected(standing, evidence)
+        case Clock():
+            return {"why": f"the {evidence.meaning} deadline passed"}
+        case _:
+            return {}
+
+
+def _decided(standing: Standing, decision: Decision, entry: Entry) -> dict[str, object]:
+    change: dict[str, object] = {
+        "answered": standing.answered | {decision.request_id: Answered(accepted=True, why=None, seq=entry.seq)},
+        "next_at": None,
+    }
+    deadlines = dict(standing.deadlines)
+    match decision.meaning:
+        case "cancel":
+            change |= {"cancel_wanted": True, "cancel_forced": decision.force, "cancel_sent": False}
+        case "adopt":
+            change |= {"job": decision.arguments, "job_at": decision.at, "seen": False}
+        case "look":
+            change |= {"reconcile_left": standing.facts.reconcile_entries, "reconcile_entry": 0, "candidates": ()}
+        case "replay":
+            change |= {"cancel_wanted": False}
+            deadlines["create"] = decision.at + timedelta(milliseconds=standing.facts.deadlines_ms.create)
+        case "retry_create":
+            change |= {"cancel_wanted": False} | _next_generation(standing)
+            deadlines["create"] = decision.at + timedelta(milliseconds=standing.facts.deadlines_ms.create)
+        case "resume":
+            name = "cancel" if standing.state == "cancellation_unconfirmed" else "result"
+            span = getattr(standing.facts.deadlines_ms, name)
+            deadlines[name] = decision.until or decision.at + timedelta(milliseconds=span)
+        case "recollect":
+            change |= {"invalid_results": 0, "staging": None}
+        case _:
+            pass
+    return change | {"deadlines": deadlines}
+
+
+def _next_generation(standing: Standing) -> dict[str, object]:
+    return {
+        "generation": standing.generation + 1,
+        "attempts": 0,
+        "first_intent_at": None,
+        "last_intent_at": None,
+        "request": None,
+        "reconcile_left": standing.facts.reconcile_entries,
+        "reconcile_entry": 0,
+    }
+
+
+def _intended(standing: Standing, intent: Intent, entry: Entry) -> dict[str, object]:
+    match intent.meaning:
+        case "create":
+            attempt = Attempt(
+                generation=intent.generation, attempt=intent.attempt, seq=entry.seq, at=intent.at, send_until=intent.send_until
+            )
+            newest = max(filter(None, (standing.newest_send_until, intent.send_until)), default=None)
+            request = Ref(digest=intent.request.ref, size=intent.request.body_bytes) if intent.request else standing.request
+            return {
+                "attempts": standing.attempts + 1,
+                "open_attempt": attempt,
+                "first_intent_at": standing.first_intent_at or intent.at,
+                "last_intent_at": intent.at,
+                "newest_send_until": newest,
+                "request": request,
+                "next_at": None,
+            }
+        case "cancel":
+            return {"cancel_sent": True, "next_at": None}
+        case "collect":
+            return {"collect_attempts": standing.collect_attempts + 1, "staging": intent.staging, "next_at": None}
+        case _:
+            return {}
+
+
+def _closed(standing: Standing, evidence: Closed, entry: Entry) -> dict[str, object]:
+    """An attempt's outcome: it is proven or unproven from here on."""
+    this = (evidence.generation, evidence.attempt)
+    opened = standing.open_attempt
+    meaning = str(entry.body["meaning"])
+    unproven = tuple(one for one in standing.unproven if one != this)
+    if meaning in UNPROVEN_MEANINGS:
+        unproven = (*unproven, this)
+    change: dict[str, object] = {
+        "unproven": unproven,
+        "open_attempt": None if opened and (opened.generation, opened.attempt) == this else opened,
+        "next_at": evidence.next_at,
+        "tries": standing.tries + 1,
+        "why": evidence.words.message or evidence.words.reason or evidence.words.code or standing.why,
+    }
+    if isinstance(evidence, Late):
+        change["unread_late"] = tuple(seq for seq in standing.unread_late if seq != evidence.of)
+    if meaning == "unnamed":
+        change["unnamed"] = True
+    if evidence.violation is not None:
+        change["violation"] = evidence.violation
+    elif meaning in {"accepted", "finished"} and evidence.job and standing.job is None:
+        change |= {"job": evidence.job, "job_at": evidence.at}
+    if meaning == "finished" and standing.verdict is None:
+        began = evidence.http.began if evidence.http else evidence.at
+        change["verdict"] = Verdict(
+            verdict=evidence.verdict or "succeeded", at=evidence.at, began=began, call="create", seq=entry.seq, observed=evidence.observed
+        )
+    return change
+
+
+def _observed(standing: Standing, reading: Observation, entry: Entry) -> dict[str, object]:
+    decided = reading.meaning in {"going", "terminal", "gone"}
+    change: dict[str, object] = {
+        "reads": standing.reads + 1,
+        "tries": 0 if reading.woken else standing.tries + 1,
+        "next_at": reading.next_at,
+        "last_reading_turn": reading.turn,
+        "remote_read": reading.meaning,
+        "held_run": standing.held_run + 1 if reading.meaning == "held" else 0,
+    }
+    if reading.meaning in {"going", "held", "terminal"}:
+        change |= {"seen": True, "remote_state": reading.remote_state, "provider_at": reading.provider_at or standing.provider_at}
+        change |= {"progress": reading.progress or standing.progress, "counts": reading.counts or standing.counts}
+    if decided:
+        change["why"] = reading.words.reason or reading.words.message
+    if reading.meaning == "terminal" and standing.verdict is None:
+        change["verdict"] = Verdict(
+            verdict=reading.verdict or "succeeded", at=reading.at, began=reading.began, call="observe", seq=entry.seq,
+            observed=reading.observed,
+        )  # fmt: skip
+    if reading.violation is not None:
+        change["violation"] = reading.violation
+    return change | {"flags": _flags(standing, reading, decided=decided)}
+
+
+def _flags(standing: Standing, reading: Observation, *, decided: bool) -> tuple[Flag, ...]:
+    flags = tuple(flag for flag in standing.flags if flag.word == "leftovers") if decided else standing.flags
+    raised: tuple[str, str] | None = None
+    if reading.meaning == "held" and standing.held_run + 1 >= HELD_READS_BEFORE_FLAG:
+        raised = ("unknown_state", f"the provider says {reading.remote_state!r}, which the contract does not know")
+    elif reading.word == "needs_input" and reading.meaning == "going":
+        raised = ("needs_input", reading.words.reason or "the job waits for input at the provider")
+    elif reading.meaning == "refused":
+        raised = ("read_rejected", reading.words.message or "the provider refuses to show the job")
+    elif reading.meaning == "not_visible" and not standing.seen and standing.job_at is not None:
+        appears = standing.job_at + timedelta(milliseconds=standing.facts.appears_within_ms)
+        raised = ("not_visible", "the job has not appeared yet") if reading.at > appears else None
+    if raised is None or any(flag.word == raised[0] for flag in flags):
+        return flags
+    return (*flags, Flag(word=raised[0], since=reading.at, why=raised[1]))
+
+
+def _cancel_answered(standing: Standing, answer: CancelAnswer) -> dict[str, object]:
+    change: dict[str, object] = {"next_at": answer.next_at, "tries": standing.tries + 1, "cancel_sent": False}
+    match answer.meaning:
+        case "taken":
+            change |= {"cancel_acknowledged": True}
+        case "refused":
+            change |= {"cancel_wanted": False, "why": answer.words.message or answer.words.reason or "the cancel was refused"}
+        case "violation":
+            change |= {"violation": answer.violation}
+        case _:
+            pass
+    return change
+
+
+def _looked_up(standing: Standing, lookup: Lookup) -> dict[str, object]:
+    change: dict[str, object] = {"next_at": lookup.next_at, "tries": standing.tries + 1}
+    if lookup.exhausted or lookup.meaning == "candidates":
+        change |= {"reconcile_left": max(0, standing.reconcile_left - 1), "reconcile_entry": standing.reconcile_entry + 1, "tries": 0}
+    match lookup.meaning:
+        case "found":
+            change |= {"job": lookup.job, "job_at": lookup.at}
+        case "candidates":
+            change |= {"candidates": (*standing.candidates, *lookup.candidates)}
+        case "absent":
+            change |= {"unproven": (), "open_attempt": None} | _next_generation(standing)
+        case "violation":
+            change |= {"violation": lookup.violation}
+        case _:
+            pass
+    return change
+
+
+def _collected(standing: Standing, result: ResultOutcome) -> dict[str, object]:
+    change: dict[str, object] = {"next_at": result.next_at, "tries": standing.tries + 1, "problems": result.problems}
+    match result.meaning:
+        case "verified" | "none" | "empty":
+            change |= {"outputs": result.outputs, "outcome": result.outcome, "items": result.items}
+        case "invalid":
+            change |= {"invalid_results": standing.invalid_results + 1, "outputs": result.outputs}
+        case _:
+            pass
+    leftover = standing.verdict is not None and standing.verdict.verdict in {"failed", "cancelled"}
+    if leftover and result.meaning in {"invalid", "gone"}:
+        why = result.problems[0] if result.problems else "the provider no longer has it"
+        change["flags"] = (*standing.flags, Flag(word="leftovers", since=result.at, why=why))
+    if result.meaning == "refused" and not any(flag.word == "read_rejected" for flag in standing.flags):
+        why = result.words.message or "the provider refuses to give the result"
+        change["flags"] = (*standing.flags, Flag(word="read_rejected", since=result.at, why=why))
+    return change
+
+
+_CLOCK_OF: dict[str, str] = {
+    "awaiting_approval": "approval",
+    "approved": "create",
+    "reconciling": "lookup",
+    "cancel_requested": "cancel",
+    "result_collecting": "collect",
+}
+
+
+def _entering(standing: Standing, to: str, evidence: Evidence, change: Mapping[str, object]) -> dict[str, object]:
+    """Clocks started, and rounds counted, by entering a state."""
+    raw = change.get("deadlines", standing.deadlines)
+    deadlines: dict[str, datetime] = dict(raw) if isinstance(raw, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
+    spans = standing.facts.deadlines_ms
+    entered: dict[str, object] = {}
+    clock = _CLOCK_OF.get(to)
+    if clock is not None:
+        span = spans.create if clock == "lookup" else getattr(spans, clock)
+        deadlines[clock] = evidence.at + timedelta(milliseconds=span)
+    if to == "awaiting_approval":
+        entered |= {"round": standing.round + 1, "refusals": 0}
+    if to in {"accepted", "cancel_requested"} and "result" not in deadlines:
+        deadlines["result"] = evidence.at + timedelta(milliseconds=spans.result)
+    return entered | {"deadlines": deadlines}

@@ -1,0 +1,113 @@
+"""The guards of the tables: a name, what it means in words, how it is asked of standing and evidence.
+
+Pure and total: a guard answers yes or no for every standing and every piece of evidence, and changes nothing.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import cast
+
+from domain.evidence import Evidence, Json, Observation
+from domain.standing import Standing
+
+
+def _field(evidence: Evidence, name: str) -> object:
+    return cast("object", getattr(evidence, name, None))
+
+
+def _attempt_of(evidence: Evidence) -> tuple[object, object]:
+    return (_field(evidence, "generation"), _field(evidence, "attempt"))
+
+
+def _job_id(job: object) -> object:
+    return cast("dict[str, Json]", job).get("id") if isinstance(job, dict) else None
+
+
+def _unproven_other(standing: Standing, evidence: Evidence) -> bool:
+    this = _attempt_of(evidence)
+    opened = standing.open_attempt
+    still_open = opened is not None and (opened.generation, opened.attempt) != this
+    return still_open or any(one[0] == standing.generation and one != this for one in standing.unproven)
+
+
+def _unproven_any_other(standing: Standing, evidence: Evidence) -> bool:
+    this = _attempt_of(evidence)
+    opened = standing.open_attempt
+    still_open = opened is not None and (opened.generation, opened.attempt) != this
+    return still_open or any(one != this for one in standing.unproven) or standing.unnamed
+
+
+def _generation_proven(standing: Standing, _: Evidence) -> bool:
+    return standing.open_attempt is None and not any(one[0] == standing.generation for one in standing.unproven)
+
+
+def replayable(standing: Standing, at: datetime) -> bool:
+    """May the same token and bytes be sent again: token, window, deadline, and no cancel wanted."""
+    until, deadline = standing.token_until, standing.deadlines.get("create")
+    open_window = until is not None and at < until and not standing.unnamed
+    return open_window and (deadline is None or at < deadline) and not standing.cancel_wanted
+
+
+def verdict_of(standing: Standing, evidence: Evidence) -> str | None:
+    """The verdict that evidence brings, else the one that is known."""
+    said = _field(evidence, "verdict")
+    return str(said) if said else (standing.verdict.verdict if standing.verdict else None)
+
+
+def _contradicts(standing: Standing, evidence: Evidence) -> bool:
+    first = standing.verdict
+    if first is None or not isinstance(evidence, Observation) or not standing.facts.terminal_is_final:
+        return False
+    return evidence.began >= first.at and evidence.verdict != first.verdict
+
+
+def _leftover(standing: Standing, _: Evidence) -> bool:
+    return standing.verdict is not None and standing.verdict.verdict in {"failed", "cancelled"}
+
+
+def _partial_is(word: str) -> "Callable[[Standing, Evidence], bool]":
+    return lambda standing, evidence: _field(evidence, "outcome") == "partial" and (standing.facts.partial or "attention") == word
+
+
+def _deadline_over(standing: Standing, evidence: Evidence) -> bool:
+    deadline = standing.deadlines.get("create")
+    return deadline is not None and evidence.at >= deadline
+
+
+GUARDS: dict[str, tuple[str, Callable[[Standing, Evidence], bool]]] = {
+    "clean": ("no attempt of any generation is unproven and no job is known", lambda s, _: s.clean),
+    "all proven": ("no other attempt of any generation is unproven", lambda s, e: not _unproven_any_other(s, e)),
+    "generation proven": ("every attempt of this generation is proven", _generation_proven),
+    "U": ("another attempt of this generation is unproven", _unproven_other),
+    "R": ("replayable: token, window, deadline, no cancel wanted", lambda s, e: replayable(s, e.at)),
+    "W": ("a cancel is wanted", lambda s, _: s.cancel_wanted),
+    "attempt open": ("an intent has no outcome yet", lambda s, _: s.open_attempt is not None),
+    "deadline over": ("the create deadline has passed", _deadline_over),
+    "other job": (
+        "it names another job than the one known",
+        lambda s, e: s.job is not None and _job_id(_field(e, "job")) not in (None, _job_id(s.job)),
+    ),
+    "failed": ("the verdict is failed", lambda s, e: verdict_of(s, e) == "failed"),
+    "ends without result": ("the verdict is failed or cancelled", lambda s, e: verdict_of(s, e) in {"failed", "cancelled"}),
+    "collected after": ("the contract collects after this verdict", lambda s, e: verdict_of(s, e) in s.facts.collect_after),
+    "contradicts": ("begun after the verdict, says otherwise, and terminal is final", _contradicts),
+    "repeatable": ("the contract's cancel may be re-sent", lambda s, _: s.facts.cancel_repeatable),
+    "forced": ("--force, and the contract has a force call", lambda s, e: s.facts.cancel_force and bool(_field(e, "force"))),
+    "entries left": (
+        "a reconcile entry is left",
+        lambda s, e: s.reconcile_left > (1 if _field(e, "exhausted") or e.key == "lookup.candidates" else 0),
+    ),
+    "leftover": ("the verdict was failed or cancelled", _leftover),
+    "partial: succeeded": ("the outcome is partial and the contract takes it as success", _partial_is("succeeded")),
+    "partial: failed": ("the outcome is partial and the contract takes it as failure", _partial_is("failed")),
+    "partial: attention": ("the outcome is partial and the contract leaves it to a human", _partial_is("attention")),
+    "disagrees": (
+        "counts disagree and the contract wants attention",
+        lambda s, e: bool(_field(e, "disagrees")) and s.facts.disagreement == "attention",
+    ),
+    "once before": ("fetched twice, or fetchable only once", lambda s, _: s.invalid_results >= 1 or s.facts.one_time),
+    "cut one-time": ("a one-time result was cut", lambda s, e: bool(_field(e, "cut")) and s.facts.one_time),
+    "has verdict": ("a terminal observation is known", lambda s, _: s.verdict is not None),
+    "unnamed": ("the provider took it without giving an id", lambda s, _: s.unnamed),
+    "window open": ("the token's window is open", lambda s, e: s.token_until is not None and e.at < s.token_until and not s.unnamed),
+}

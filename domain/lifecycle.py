@@ -1,0 +1,186 @@
+"""The life of an operation: what evidence does to it, by the tables, and which step belongs to each state.
+
+* `advance(standing, evidence)` is pure and total: a move, a stay or a note. It is the only thing that decides a state.
+* Rows are tried in order; the first whose state, evidence and guards all fit decides.
+* A pair that no row determines is a flagged note if it comes from outside, and an error if it is of our own making.
+* Nothing leaves a final state. `denied`, `rejected`, `expired` and `cancelled` by policy, clock or human need `clean`: no
+  unproven attempt of any generation and no job; otherwise the same evidence leads to `create_unknown`.
+* Progress, and what a provider answers to a cancel, never move anything to a final state: only a reading does.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, cast
+
+from domain.errors import EvidenceError
+from domain.evidence import FROM_OUTSIDE, Decision, Evidence
+from domain.guards import GUARDS, verdict_of
+from domain.guards import replayable as replayable
+from domain.standing import FINAL, Standing, State
+from domain.tables import TABLES, Row
+
+StepName = Literal["judge", "inbox", "create", "reconcile", "observe", "cancel", "collect", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Changes the state."""
+
+    to: State
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """The owner's entry that does not change the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A fact that changes neither the state nor what may be sent. `flagged`: the tables did not expect it here."""
+
+    flagged: bool = False
+
+
+Outcome = Move | Stay | Note
+
+
+_INDEX: dict[tuple[str, str], tuple[Row, ...]] = {}
+for _row in (row for rows in TABLES.values() for row in rows):
+    for _state in _row.states:
+        _INDEX[_state, _row.evidence] = (*_INDEX.get((_state, _row.evidence), ()), _row)
+
+
+def _holds(guard: str, standing: Standing, evidence: Evidence) -> bool:
+    if guard.startswith("!"):
+        return not GUARDS[guard[1:]][1](standing, evidence)
+    return GUARDS[guard][1](standing, evidence)
+
+
+def find_row(standing: Standing, evidence: Evidence) -> Row | None:
+    """The row that decides, or None where the tables say nothing."""
+    rows = _INDEX.get((standing.state, evidence.key), ())
+    return next((row for row in rows if all(_holds(guard, standing, evidence) for guard in row.when)), None)
+
+
+def advance(standing: Standing, evidence: Evidence) -> Outcome:
+    """What `evidence` does to an operation of that standing.
+
+    Raises EvidenceError only for evidence of our own making that the tables do not allow: a bug, never data.
+    """
+    row = find_row(standing, evidence)
+    if row is None:
+        if evidence.kind in FROM_OUTSIDE or (standing.state in FINAL and evidence.kind != "intent"):
+            return Note(flagged=True)
+        raise EvidenceError(f"{evidence.key} is not possible in state {standing.state}")
+    match row.to:
+        case "stay":
+            return Stay()
+        case "note":
+            return Note()
+        case "verdict":
+            return Move(cast("State", verdict_of(standing, evidence)))
+        case state:
+            return Move(cast("State", state))
+
+
+def permits(standing: Standing, decision: Decision) -> bool:
+    """Whether a human may choose this now. Pure look-ahead: records nothing."""
+    return find_row(standing, decision) is not None
+
+
+# --- the step that belongs to a state ---------------------------------------------------------------------------------
+
+_STEP: dict[State, StepName] = {
+    "proposed": "judge",
+    "approved": "create",
+    "create_pending": "create",
+    "reconciling": "reconcile",
+    "accepted": "observe",
+    "observing": "observe",
+    "cancelling": "observe",
+    "cancel_requested": "cancel",
+    "result_collecting": "collect",
+}
+_UNTIL: dict[State, str] = {
+    "awaiting_approval": "approval",
+    "approved": "create",
+    "create_pending": "create",
+    "reconciling": "lookup",
+    "accepted": "result",
+    "observing": "result",
+    "cancel_requested": "cancel",
+    "cancelling": "cancel",
+    "result_collecting": "collect",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is due next, and the deadline that bounds it (None: no clock runs)."""
+
+    name: StepName
+    until: datetime | None
+
+
+def next_step(standing: Standing) -> Step:
+    """The step that the tables name for this standing."""
+    if standing.state in FINAL:
+        return Step("done", None)
+    if standing.state == "create_unknown" and standing.lookup_left:
+        return Step("reconcile", None)
+    clock = _UNTIL.get(standing.state)
+    return Step(_STEP.get(standing.state, "inbox"), standing.deadlines.get(clock) if clock else None)
+
+
+def clock_of(standing: Standing) -> str | None:
+    """The clock that runs in this state."""
+    return _UNTIL.get(standing.state)
+
+
+CHOICES: dict[str, str] = {
+    "adopt": "take a job that you have found at the provider as this operation's",
+    "look": "look the job up at the provider again",
+    "replay": "send the same request with the same token once more",
+    "retry_create": "create again under a new token; the earlier request may have made a job too",
+    "resume": "go on reading the status, with a new deadline",
+    "cancel": "ask the provider to cancel the job",
+    "recollect": "fetch the result again",
+    "accept_succeeded": "take the outcome as success",
+    "accept_failed": "take the outcome as failure",
+    "abandon": "give up; whatever the provider did is left as it is",
+}
+"""What a human may be offered, in words."""
+
+OFFERED = frozenset({"resume", "cancel", "recollect", "abandon", "accept_succeeded", "accept_failed"})
+"""The choices that have a story. The others stand in the tables and are not offered."""
+
+
+def choices(standing: Standing, at: datetime) -> tuple[str, ...]:
+    """What a human may choose now, in the order of CHOICES; empty where no human is needed."""
+    if not standing.attention:
+        return ()
+    offered: list[str] = []
+    for verb in CHOICES:
+        probe = Decision.model_construct(at=at, actor="", meaning=verb, request_id="", verb=verb, by="")
+        if verb in OFFERED and permits(standing, probe):
+            offered.append(verb)
+    return tuple(offered)
+
+
+WHY: dict[State, str] = {
+    "create_unknown": "a request to create may have been carried out, and nothing shows whether it was",
+    "contract_violation": "the provider contradicted its contract or itself",
+    "result_timed_out": "the job did not end before the result deadline",
+    "cancellation_unconfirmed": "the cancel was sent, and no reading confirmed it in time",
+    "result_unavailable": "the result cannot be had, or the provider no longer knows the job",
+    "result_validation_failed": "the result breaks what the contract or the provider promised of it",
+    "outcome_undecided": "the result is verified, and whether it is success is for a human to say",
+    "awaiting_approval": "policy asks for a human's consent to this exact effect",
+}
+"""Why an operation waits for a human, by state."""
+
+
+def lookup_wait(standing: Standing, entry: int) -> timedelta:
+    """How long after the newest `send_until` a lookup may conclude absence, from the contract's own facts."""
+    visible = standing.facts.visible_within_ms
+    return timedelta(milliseconds=standing.facts.http_total_ms + (visible[entry] if entry < len(visible) else 0) + 60_000)

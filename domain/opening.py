@@ -1,0 +1,124 @@
+"""Opening an operation: from what is asked to entry 0 and the payloads behind it. Pure: what is random or clock is handed in.
+
+* Everything that can be wrong with what is asked is found here, before anything is stored or started: the target, the input
+  against the contract's schema, the effect's own template, ids and names.
+* Entry 0 holds no input: it stands as a salted commitment, its bytes in `payloads`. The fingerprint commits to what is asked
+  under the stream's salt; asked again, the salt of the existing stream gives the same fingerprint, and nothing else does.
+* Ids that a caller gives have no dot and no `@`: those are kept for ids that are made here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from domain.contract import Contract, validate_input
+from domain.errors import BadInput
+from domain.evidence import Commitment, Json, Opened, Ref, bounded, recordable
+from domain.fingerprint import commitment, commitment_payload, fingerprint, requesters_of, sha256_hex
+from domain.messages import MAX_REASON
+from domain.patterns import pattern
+from domain.rendering import effect_preview, origin
+
+_CALLERS_ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_PERSON = pattern(r"[^\x00-\x1f\x7f]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What someone asks for, parsed. `account` is the credential's account where it is known."""
+
+    contract: Contract
+    input: Json
+    target: Mapping[str, str]
+    tenant: str
+    principal: str
+    key: str | None = None
+    reason: str | None = None
+    account: str | None = None
+    retry_of: str | None = None
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was drawn for one operation: the stream's salt (an existing stream's, if there is one), the input's, a trace id."""
+
+    salt: bytes
+    input_salt: bytes
+    trace_id: str
+
+
+def check_callers_id(text: str, what: str) -> str:
+    """`text` if a caller may use it as an id or key. Raises BadInput."""
+    if not _CALLERS_ID.matches(text):
+        raise BadInput(f"{what} must match [A-Za-z0-9][A-Za-z0-9_-]{{0,63}}", hint="dots and @ are kept for ids that are made here")
+    return text
+
+
+def check_asked(asked: Asked) -> None:
+    """Everything that can be wrong with what is asked. Raises BadInput, InputInvalid, RenderError, AddressError."""
+    check_callers_id(asked.tenant, "a tenant")
+    if asked.key is not None:
+        check_callers_id(asked.key, "a key")
+    for person in (asked.principal, *asked.others):
+        if not _PERSON.matches(person):
+            raise BadInput("a principal is text of 1 to 128 characters without control characters")
+    if asked.reason is not None and len(asked.reason) > MAX_REASON:
+        raise BadInput(f"a reason has at most {MAX_REASON} characters")
+    asked.contract.check_target(cast("Mapping[str, Json]", asked.target))
+    validate_input(asked.contract, asked.input)
+
+
+def opening(asked: Asked, drawn: Drawn, *, at: datetime) -> tuple[Opened, tuple[bytes, ...]]:
+    """Entry 0 and its payloads. Raises what `check_asked` raises."""
+    check_asked(asked)
+    contract = asked.contract
+    target = cast("dict[str, Json]", dict(asked.target))
+    where = origin(contract, target)
+    credential = contract.http.auth.credential
+    kept = commitment_payload(drawn.input_salt, asked.input)
+    what = fingerprint(
+        drawn.salt,
+        contract=contract.contract,
+        version=contract.version,
+        contract_digest=contract.digest,
+        target=asked.target,
+        origin=where,
+        credential=credential or "",
+        input=asked.input,
+        files={},
+    )
+    named = {"name": credential} if credential else {}
+    account = {"account": asked.account} if asked.account else {}
+    effect = _effect(contract, asked.input, target)
+    opened = Opened(
+        at=at,
+        actor=f"human:{asked.principal}",
+        key_=asked.key,
+        contract=contract.contract,
+        version=contract.version,
+        contract_digest=contract.digest,
+        facts=cast("dict[str, Json]", contract.facts().model_dump(mode="json")),
+        target=dict(asked.target),
+        origin=where,
+        credential={**named, **account},
+        tenant=asked.tenant,
+        principal=asked.principal,
+        requesters=requesters_of(asked.principal, asked.others),
+        reason=None if asked.reason is None else bounded(asked.reason, MAX_REASON),
+        trace_id=drawn.trace_id,
+        fingerprint=what,
+        salt=Ref(digest=sha256_hex(drawn.salt), size=len(drawn.salt)),
+        input=Commitment(commit=commitment(kept), ref=sha256_hex(kept), size=len(kept)),
+        effect=effect,
+        retry_of=asked.retry_of,
+    )
+    return opened, (drawn.salt, kept)
+
+
+def _effect(contract: Contract, value: Json, target: Mapping[str, Json]) -> dict[str, Json]:
+    """The effect's preview in the words of the contract language."""
+    preview = effect_preview(contract, value, target).model_dump(mode="json", exclude_none=True)
+    named = {"class" if name == "cls" else name: part for name, part in preview.items()}
+    return cast("dict[str, Json]", recordable(named))

@@ -1,0 +1,222 @@
+"""From a contract and values to a request. (What policy judges is made by `domain/effects.py`, what a result is checked against by
+`domain/expectations.py`; both are rendered by the same rules and are named here too.)
+
+* One pass: what a hole gives is never expanded again.
+* In a path each hole is one segment: percent-encoded, `/` too; empty, `.`, `..` (also after decoding) and control characters are
+  errors. `keep_slashes(x)` keeps `/`. The path of the address is the expanded template, character for character.
+* Header values are printable ASCII. A JSON body is its canonical bytes; where a value read from an answer is a larger integer than
+  canonical JSON carries, sorted compact JSON.
+* The address must belong to the base or to a host that the contract lists. Nothing here authenticates: that happens at the socket.
+* Whatever has no value where one is due is a RenderError, and nothing was sent.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from pydantic import JsonValue
+
+from domain.calls import Request as RequestModel
+from domain.connection import Auth
+from domain.contract import Contract
+from domain.effects import EffectPreview as EffectPreview
+from domain.effects import effect_preview as effect_preview
+from domain.errors import AddressError, BadInput, RenderError
+from domain.exchange import Request
+from domain.expectations import Expectations as Expectations
+from domain.expectations import expectations as expectations
+from domain.expressions import Scope
+from domain.fingerprint import canonical
+from domain.functions import KeepSlashes
+from domain.origins import check_address, origin_of
+from domain.patterns import pattern
+from domain.templates import compile_template, fill, fill_text, fill_tree, hole_value, scalar_text
+
+MAX_URL: Final = 8_192
+MAX_HEADER: Final = 8_192
+_PRINTABLE: Final = pattern(r"[ -~]*")
+_CONTROL: Final = pattern(r"(?s).*[\x00-\x1f\x7f].*")
+_SEGMENT: Final = "-._~!$&'()*+,;=:@"
+
+ACCEPT: Final = {
+    "json": "application/json",
+    "jsonl": "application/jsonl, application/x-ndjson;q=0.9, */*;q=0.5",
+    "csv": "text/csv, */*;q=0.5",
+    "text": "text/plain, */*;q=0.5",
+    "binary": "*/*",
+}
+"""What a request says it takes, by the format of an output; a contract's own Accept header goes before it."""
+
+
+def render(contract: Contract, request: RequestModel, scope: Scope, *, accept: str = "application/json") -> Request:
+    """The request that is sent, without authentication. Raises RenderError, AddressError."""
+    target = _mapping(scope.target)
+    url = _url(contract, request, scope, target)
+    if contract.auth_for(url, target) is None:
+        raise AddressError(f"{origin_of(url)} is neither the base of {contract.contract} nor in its http.hosts")
+    content_type, body = _body(request, scope)
+    headers = {name: _header(name, text, scope) for name, text in request.headers.items()}
+    sent = {name: value for name, value in headers.items() if value is not None}
+    _add(sent, "Accept", accept)
+    _add(sent, "Content-Type", content_type)
+    _add(sent, contract.http.trace_header, scope.trace_id)
+    return Request(request.method, url, tuple(sent.items()), body, request.redirects)
+
+
+def origin(contract: Contract, target: Mapping[str, JsonValue]) -> str:
+    """The origin of the base for one target."""
+    return str(origin_of(contract.base(target)))
+
+
+def origins(contract: Contract, target: Mapping[str, JsonValue]) -> tuple[tuple[str, Auth], ...]:
+    """Every origin (or pattern of origins) that may be called, with its authentication; the base first."""
+    base = origin(contract, target)
+    return ((base, contract.http.auth), *((host, auth) for host, auth in contract.http.hosts.items() if host != base))
+
+
+def _url(contract: Contract, request: RequestModel, scope: Scope, target: Mapping[str, JsonValue]) -> str:
+    base = contract.base(target)
+    root = base if request.host == "base" else request.host
+    if request.path is not None:
+        path = _path(request.path, scope)
+        url = root + path
+        if urlsplit(url).path != urlsplit(root).path + path:
+            raise RenderError("the path of the address is not the expanded template")
+    else:
+        given = fill_text(request.url or "", scope)
+        check_address(given)
+        if given.startswith("//"):
+            raise AddressError("an address that begins with //")
+        url = urljoin(root + "/", given)
+        if any(_is_dots(segment) for segment in urlsplit(url).path.split("/")):
+            raise RenderError("an address with a segment . or ..")
+    pairs = [pair for name, value in request.query.items() for pair in _pairs(name, _entry(value, scope))]
+    if pairs:
+        url += ("&" if urlsplit(url).query else "?") + _encoded(pairs)
+    if len(url) > MAX_URL:
+        raise RenderError(f"an address of more than {MAX_URL} characters")
+    origin_of(url)
+    return url
+
+
+def _path(text: str, scope: Scope) -> str:
+    parts = [part if isinstance(part, str) else _segment(hole_value(part, scope), part.text) for part in compile_template(text).parts]
+    path = "".join(parts)
+    if any(_is_dots(segment) for segment in path.split("/")):
+        raise RenderError(f"{text} has a segment . or ..")
+    return path
+
+
+def _segment(value: JsonValue, what: str) -> str:
+    """One hole of a path."""
+    if isinstance(value, bool) or value is None or isinstance(value, list | dict):
+        raise RenderError(f"${{{what}}} must be text or a number, to stand in a path")
+    text = value if isinstance(value, KeepSlashes) else scalar_text(value, what)
+    segments = text.split("/") if isinstance(value, KeepSlashes) else [text]
+    if any(not segment or _is_dots(segment) or _CONTROL.matches(segment) for segment in segments):
+        raise RenderError(f"${{{what}}} is empty, . or .., or has a control character, and can't stand in a path")
+    return "/".join(_quoted(segment, safe=_SEGMENT) for segment in segments)
+
+
+def _is_dots(segment: str) -> bool:
+    """Whether a segment is `.` or `..`, or would hold one after decoding, however often that is done."""
+    for _ in range(8):
+        if {".", ".."} & set(segment.split("/")):
+            return True
+        decoded = unquote(segment)
+        if decoded == segment:
+            return False
+        segment = decoded
+    return True
+
+
+def _body(request: RequestModel, scope: Scope) -> tuple[str | None, bytes]:
+    match request.body:
+        case "json":
+            tree = request.json_body
+            value = fill(tree, scope) if isinstance(tree, str) else fill_tree(tree, scope)
+            if value is None and tree is not None:
+                raise RenderError("the whole body has no value")
+            return "application/json", json_bytes(value)
+        case "form":
+            tree = _mapping(fill_tree(dict(request.form or {}), scope))
+            pairs = [pair for name, value in tree.items() for pair in _nested(name, value)]
+            return "application/x-www-form-urlencoded", _encoded(pairs).encode("ascii")
+        case "text":
+            return request.content_type, _utf8(fill_text(request.text or "", scope))
+        case _:
+            return None, b""
+
+
+def json_bytes(value: JsonValue) -> bytes:
+    """A JSON body: canonical, or where an integer is too large for that, compact with sorted keys and all digits."""
+    try:
+        return canonical(value)
+    except BadInput:
+        try:
+            return _utf8(json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False))
+        except ValueError:
+            raise RenderError("a body with a number that JSON does not have") from None
+
+
+def _entry(value: JsonValue, scope: Scope) -> JsonValue:
+    return fill(value, scope) if isinstance(value, str) else fill_tree(value, scope)
+
+
+def _pairs(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
+    """A query parameter; a list repeats it, no value leaves it out."""
+    for item in value if isinstance(value, list) else [] if value is None else [value]:
+        yield name, scalar_text(item, f"query.{name}")
+
+
+def _nested(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
+    """A form field: maps as `a[b]`, lists as `a[]`."""
+    match value:
+        case dict():
+            for inner, item in value.items():
+                yield from _nested(f"{name}[{inner}]", item)
+        case list():
+            for item in value:
+                yield from _nested(f"{name}[]", item)
+        case None:
+            yield name, ""
+        case _:
+            yield name, scalar_text(value, f"form.{name}")
+
+
+def _encoded(pairs: list[tuple[str, str]]) -> str:
+    return "&".join(f"{_quoted(name, safe='[]')}={_quoted(value)}" for name, value in pairs)
+
+
+def _quoted(text: str, safe: str = "") -> str:
+    return quote(_utf8(text), safe=safe)
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise RenderError("text with a lone surrogate can't be sent") from None
+
+
+def _header(name: str, text: str, scope: Scope) -> str | None:
+    """A header's value; None, and the header is left out, where its whole value is one hole without a value."""
+    value = fill(text, scope)
+    return None if value is None else _sendable(name, scalar_text(value, text))
+
+
+def _sendable(name: str, text: str) -> str:
+    if not _PRINTABLE.matches(text) or text != text.strip() or len(text) > MAX_HEADER:
+        raise RenderError(f"the header {name} must be printable ASCII without blanks around it")
+    return text
+
+
+def _add(headers: dict[str, str], name: str, value: str | None) -> None:
+    """Add a header of ours, unless the contract has its own."""
+    if value is not None and name.lower() not in {given.lower() for given in headers}:
+        headers[name] = _sendable(name, value)
+
+
+def _mapping(value: JsonValue) -> dict[str, JsonValue]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,177 @@
+"""The standing of an operation: all that a rule may ask, as the entries of its stream lead to it.
+
+* `domain/folding.py` is the only place where a standing changes.
+* An attempt is *unproven* while its intent has no outcome, or its outcome does not prove that nothing was executed.
+* Clocks are absolute instants, started by the entry that enters the state they belong to.
+* The first terminal observation is kept for ever. Progress informs people and decides nothing.
+"""
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from domain.evidence import Frozen, Instant, Json, Opened, Output, Ref
+from domain.facts import ContractFacts
+
+State = Literal[
+    "proposed", "awaiting_approval", "approved", "create_pending", "create_unknown", "reconciling", "accepted", "observing",
+    "cancel_requested", "cancelling", "result_collecting", "succeeded", "failed", "cancelled", "denied", "rejected", "expired",
+    "abandoned", "contract_violation", "result_timed_out", "cancellation_unconfirmed", "result_unavailable",
+    "result_validation_failed", "outcome_undecided",
+]  # fmt: skip
+
+FINAL: frozenset[State] = frozenset({"succeeded", "failed", "cancelled", "denied", "rejected", "expired", "abandoned"})
+PARKED: frozenset[State] = frozenset(
+    {
+        "contract_violation",
+        "result_timed_out",
+        "cancellation_unconfirmed",
+        "result_unavailable",
+        "result_validation_failed",
+        "outcome_undecided",
+    }
+)
+"""Attention whatever else is so; `create_unknown` joins them when nothing automatic is left."""
+
+HELD_READS_BEFORE_FLAG = 10
+PROVEN_MEANINGS = frozenset({"refused", "not_executed", "not_sent"})
+UNPROVEN_MEANINGS = frozenset({"ambiguous", "stuck", "in_flight", "violation", "unnamed"})
+MARGIN_MS = 60_000
+"""Skew and slack kept from the end of a token's window, on top of the total HTTP timeout."""
+
+
+class Attempt(Frozen):
+    """One attempt to create: its intent's entry, and until when it may be sent."""
+
+    generation: int
+    attempt: int
+    seq: int
+    at: Instant
+    send_until: Instant | None = None
+
+
+class Flag(Frozen):
+    """Something a human should see while work goes on."""
+
+    word: str
+    since: Instant
+    why: str
+
+
+class Verdict(Frozen):
+    """The first terminal observation; kept for ever. `call` is the call whose answer it was."""
+
+    verdict: Literal["succeeded", "partial", "failed", "cancelled"]
+    at: Instant
+    began: Instant
+    call: Literal["create", "observe"]
+    seq: int
+    observed: Ref | None = None
+
+
+class Answered(Frozen):
+    """The recorded verdict on one request id."""
+
+    accepted: bool
+    why: str | None
+    seq: int
+
+
+class Standing(Frozen):
+    """See the module's docstring. Fields with `None` or empty mean: not yet."""
+
+    opened: Opened
+    facts: ContractFacts
+    state: State = "proposed"
+    state_since: Instant
+    attention_since: Instant | None = None
+    flags: tuple[Flag, ...] = ()
+    round: int = 0
+    generation: int = 1
+    attempts: int = 0
+    open_attempt: Attempt | None = None
+    unproven: tuple[tuple[int, int], ...] = ()
+    first_intent_at: Instant | None = None
+    last_intent_at: Instant | None = None
+    newest_send_until: Instant | None = None
+    request: Ref | None = None
+    unnamed: bool = False
+    cancel_wanted: bool = False
+    cancel_forced: bool = False
+    cancel_sent: bool = False
+    cancel_acknowledged: bool = False
+    job: dict[str, Json] | None = None
+    job_at: Instant | None = None
+    seen: bool = False
+    verdict: Verdict | None = None
+    reconcile_left: int = 0
+    reconcile_entry: int = 0
+    unread_late: tuple[int, ...] = ()
+    candidates: tuple[dict[str, Json], ...] = ()
+    deadlines: dict[str, Instant] = Field(default_factory=dict[str, Instant])
+    next_at: Instant | None = None
+    tries: int = 0
+    held_run: int = 0
+    reads: int = 0
+    last_reading_turn: int = -1
+    collect_attempts: int = 0
+    staging: str | None = None
+    invalid_results: int = 0
+    remote_read: str | None = None
+    remote_state: str | None = None
+    provider_at: str | None = None
+    progress: dict[str, Json] | None = None
+    counts: dict[str, int] | None = None
+    why: str | None = None
+    outputs: tuple[Output, ...] = ()
+    outcome: Literal["whole", "partial"] | None = None
+    items: dict[str, Json] | None = None
+    problems: tuple[str, ...] = ()
+    violation: dict[str, Json] | None = None
+    retried_by: str | None = None
+    owners: dict[str, int] = Field(default_factory=dict[str, int])
+    epoch: int = 0
+    turn: int = 0
+    answered: dict[str, Answered] = Field(default_factory=dict[str, Answered])
+    refusals: int = 0
+
+    @property
+    def final(self) -> bool:
+        """Nothing leaves this state."""
+        return self.state in FINAL
+
+    @property
+    def lookup_left(self) -> bool:
+        """Something automatic may still settle an unknown create."""
+        return self.reconcile_left > 0 or bool(self.unread_late)
+
+    @property
+    def attention(self) -> bool:
+        """The operation waits for a human; nothing with an effect is sent meanwhile."""
+        return self.state in PARKED or (self.state == "create_unknown" and not self.lookup_left)
+
+    @property
+    def clean(self) -> bool:
+        """No attempt of any generation is unproven, and no job is known."""
+        return not self.unproven and self.open_attempt is None and self.job is None and not self.unnamed
+
+    @property
+    def effect(self) -> Literal["none", "possible", "made"]:
+        """Whether the provider has done something for us, as far as evidence goes."""
+        if self.job is not None or self.unnamed or (self.verdict is not None and self.verdict.call == "create"):
+            return "made"
+        return "none" if self.clean else "possible"
+
+    @property
+    def phase(self) -> Literal["fresh", "seen", "cancelling"]:
+        """What a contract may ask about the job when it reads an answer."""
+        return "cancelling" if self.cancel_acknowledged else ("seen" if self.seen else "fresh")
+
+    @property
+    def token_until(self) -> datetime | None:
+        """Until when the token protects, less the margin: counted from the earliest intent of the generation."""
+        window = self.facts.token_window_ms
+        if window is None or self.first_intent_at is None:
+            return None
+        return self.first_intent_at + timedelta(milliseconds=window - self.facts.http_total_ms - MARGIN_MS)

@@ -1,0 +1,254 @@
+"""The tables: which evidence moves which state where, row by row.
+
+* Rows are tried in order; the first whose state, evidence and guards all fit decides.
+* `to` is a state, `stay`, `note`, or `verdict`: the state that the terminal observation names.
+* A guard with `!` before its name must not hold. What a guard means stands in `domain/guards.py`.
+"""
+
+from dataclasses import dataclass
+from typing import get_args
+
+from domain.standing import FINAL, PARKED, State
+
+STATES: tuple[State, ...] = get_args(State)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the tables. `to` is a state, `stay`, `note`, or `verdict` (the state that the verdict names)."""
+
+    states: tuple[State, ...]
+    evidence: str
+    to: str
+    when: tuple[str, ...] = ()
+
+
+_PENDING: tuple[State, ...] = ("create_pending",)
+_UNKNOWN: tuple[State, ...] = ("create_unknown", "reconciling")
+_CREATING: tuple[State, ...] = _PENDING + _UNKNOWN
+_JOB: tuple[State, ...] = (
+    "accepted", "observing", "cancel_requested", "cancelling", "result_collecting", "result_timed_out", "cancellation_unconfirmed",
+    "result_unavailable", "result_validation_failed", "outcome_undecided",
+)  # fmt: skip
+_POLLED: tuple[State, ...] = ("accepted", "observing", "cancel_requested", "cancelling")
+_READABLE: tuple[State, ...] = (*_POLLED, "result_collecting", "result_timed_out", "cancellation_unconfirmed", "result_unavailable")
+_ATTENTION: tuple[State, ...] = ("create_unknown", *(state for state in STATES if state in PARKED))
+
+AUTHORITY = (
+    Row(("proposed",), "policy.unattended", "approved"),
+    Row(("proposed",), "policy.needs_human", "awaiting_approval"),
+    Row(("proposed",), "policy.no", "denied"),
+    Row(("awaiting_approval",), "decision.approve", "approved"),
+    Row(("awaiting_approval",), "decision.reject", "rejected", ("clean",)),
+    Row(("awaiting_approval",), "decision.reject", "create_unknown"),
+    Row(("awaiting_approval",), "clock.approval", "expired", ("clean",)),
+    Row(("awaiting_approval",), "clock.approval", "create_unknown"),
+    Row(("approved", "create_pending"), "policy.unattended", "stay"),
+    Row(("approved", "create_pending"), "policy.covered", "stay"),
+    Row(("approved",), "intent.create", "create_pending"),
+    Row(("create_pending",), "intent.create", "stay"),
+    Row(("approved", "create_pending"), "policy.needs_human", "awaiting_approval", ("generation proven",)),
+    Row(("approved", "create_pending"), "policy.needs_human", "create_unknown"),
+    Row(("approved", "create_pending", "reconciling"), "policy.no", "denied", ("clean",)),
+    Row(("approved", "create_pending", "reconciling"), "policy.no", "create_unknown"),
+    Row(("approved",), "clock.create", "expired", ("clean",)),
+    Row(("approved",), "clock.approval", "expired", ("clean",)),
+    Row(("approved",), "clock.create", "create_unknown"),
+    Row(("approved",), "clock.approval", "create_unknown"),
+    Row(("proposed", "awaiting_approval", "approved"), "decision.cancel", "cancelled", ("clean",)),
+    Row(("proposed", "awaiting_approval", "approved"), "decision.cancel", "create_unknown"),
+)
+
+# Written once for `exchange` and used for `late` too: our own late answer counts as its create word.
+_CREATE_WORDS = (
+    Row(_CREATING, "accepted", "cancel_requested", ("W",)),
+    Row(_CREATING, "accepted", "accepted"),
+    Row((*_JOB, "contract_violation"), "accepted", "contract_violation", ("other job",)),
+    Row(_JOB, "accepted", "stay"),
+    Row(_PENDING, "ambiguous", "stay", ("R",)),
+    Row(_PENDING, "ambiguous", "create_unknown"),
+    Row((*_UNKNOWN, *_JOB), "ambiguous", "stay"),
+    Row(_PENDING, "stuck", "create_unknown"),
+    Row((*_UNKNOWN, *_JOB), "stuck", "stay"),
+    Row(_PENDING, "unnamed", "create_unknown"),
+    Row((*_UNKNOWN, *_JOB), "unnamed", "stay"),
+    Row(_CREATING, "finished", "result_collecting", ("collected after",)),
+    Row(_CREATING, "finished", "failed", ("failed",)),
+    Row(_CREATING, "finished", "result_collecting"),
+    Row(_JOB, "finished", "contract_violation", ("other job",)),
+    Row(_JOB, "finished", "stay"),
+    Row(_PENDING, "in_flight", "stay", ("R",)),
+    Row(_PENDING, "in_flight", "create_unknown"),
+    Row((*_UNKNOWN, *_JOB), "in_flight", "stay"),
+    Row((*_CREATING, *_JOB), "violation", "contract_violation"),
+    Row(_PENDING, "refused", "failed", ("all proven",)),
+    Row(_PENDING, "refused", "create_unknown"),
+    Row(_UNKNOWN, "refused", "cancelled", ("all proven", "W")),
+    Row(_UNKNOWN, "refused", "failed", ("all proven",)),
+    Row((*_UNKNOWN, *_JOB), "refused", "stay"),
+    Row(_PENDING, "PROVEN", "cancelled", ("W", "all proven")),
+    Row(_PENDING, "PROVEN", "create_unknown", ("W",)),
+    Row(_PENDING, "PROVEN", "stay"),
+    Row(_UNKNOWN, "PROVEN", "cancelled", ("all proven", "W")),
+    Row(_UNKNOWN, "PROVEN", "failed", ("all proven", "deadline over")),
+    Row(_UNKNOWN, "PROVEN", "create_pending", ("all proven",)),
+    Row((*_UNKNOWN, *_JOB), "PROVEN", "stay"),
+)
+
+
+def _spelled(kind: str) -> tuple[Row, ...]:
+    rows: list[Row] = []
+    for row in _CREATE_WORDS:
+        words = ("not_executed", "not_sent") if row.evidence == "PROVEN" else (row.evidence,)
+        rows.extend(Row(row.states, f"{kind}.{word}", row.to, row.when) for word in words)
+    return tuple(rows)
+
+
+CREATE = (
+    *_spelled("exchange"),
+    Row(_PENDING, "step.done", "stay"),
+    Row(_PENDING, "step.again", "stay"),
+    Row(_PENDING, "step.refused", "failed", ("all proven",)),
+    Row(_PENDING, "step.refused", "create_unknown"),
+    Row(_PENDING, "step.violation", "contract_violation"),
+    Row(_PENDING, "intent.step", "stay"),
+    Row(_PENDING, "intent.undo", "stay"),
+    Row(_PENDING, "clock.create", "failed", ("clean",)),
+    Row(_PENDING, "clock.create", "create_unknown"),
+    Row(_PENDING, "decision.cancel", "cancelled", ("clean",)),
+    Row(_PENDING, "decision.cancel", "stay", ("attempt open",)),
+    Row(_PENDING, "decision.cancel", "create_unknown"),
+)
+
+RECONCILE = (
+    *_spelled("late"),
+    Row(("create_unknown",), "intent.lookup", "reconciling"),
+    Row(("reconciling",), "intent.lookup", "stay"),
+    Row(_UNKNOWN, "lookup.found", "cancel_requested", ("W",)),
+    Row(_UNKNOWN, "lookup.found", "accepted"),
+    Row(("reconciling",), "lookup.candidates", "stay", ("entries left",)),
+    Row(("reconciling",), "lookup.candidates", "create_unknown"),
+    Row(("reconciling",), "lookup.none", "stay", ("entries left",)),
+    Row(("reconciling",), "lookup.none", "create_unknown"),
+    Row(("reconciling",), "lookup.absent", "stay", ("unnamed", "entries left")),
+    Row(("reconciling",), "lookup.absent", "create_unknown", ("unnamed",)),
+    Row(("reconciling",), "lookup.absent", "cancelled", ("W",)),
+    Row(("reconciling",), "lookup.absent", "failed", ("deadline over",)),
+    Row(("reconciling",), "lookup.absent", "create_pending"),
+    Row(("reconciling",), "lookup.failed", "stay", ("entries left",)),
+    Row(("reconciling",), "lookup.failed", "create_unknown"),
+    Row(("reconciling",), "lookup.violation", "contract_violation"),
+    Row(("reconciling",), "clock.lookup", "create_unknown"),
+    Row(_UNKNOWN, "callback.accepted", "cancel_requested", ("W",)),
+    Row(_UNKNOWN, "callback.accepted", "accepted"),
+    Row(_UNKNOWN, "decision.cancel", "stay"),
+)
+
+OBSERVE = (
+    Row(("result_collecting",), "reading.going", "contract_violation", ("contradicts",)),
+    Row(("accepted",), "reading.going", "observing"),
+    Row(_READABLE, "reading.going", "stay"),
+    Row(("accepted",), "reading.held", "observing"),
+    Row(_READABLE, "reading.held", "stay"),
+    Row(_READABLE, "reading.not_visible", "stay"),
+    Row(("result_collecting",), "reading.terminal", "contract_violation", ("contradicts",)),
+    Row(("result_collecting", "result_unavailable"), "reading.terminal", "stay"),
+    Row((*_POLLED, "result_timed_out", "cancellation_unconfirmed"), "reading.terminal", "result_collecting", ("collected after",)),
+    Row((*_POLLED, "result_timed_out", "cancellation_unconfirmed"), "reading.terminal", "verdict", ("ends without result",)),
+    Row((*_POLLED, "result_timed_out", "cancellation_unconfirmed"), "reading.terminal", "result_collecting"),
+    Row((*_POLLED, "result_collecting"), "reading.gone", "result_unavailable"),
+    Row(_READABLE, "reading.gone", "stay"),
+    Row(_READABLE, "reading.refused", "stay"),
+    Row(_READABLE, "reading.failed", "stay"),
+    Row((*_READABLE, *_UNKNOWN), "reading.violation", "contract_violation"),
+    Row(("accepted", "observing"), "clock.result", "result_timed_out"),
+    Row(("cancel_requested", "cancelling"), "clock.result", "stay"),
+    Row(("cancel_requested", "cancelling"), "clock.cancel", "cancellation_unconfirmed"),
+    Row(("accepted", "observing"), "decision.cancel", "cancel_requested"),
+)
+
+CANCEL = (
+    Row(("cancel_requested",), "intent.cancel", "stay"),
+    Row(("cancel_requested",), "cancel_answer.taken", "cancelling"),
+    Row(("cancel_requested",), "cancel_answer.read_again", "cancelling"),
+    Row(("cancel_requested",), "cancel_answer.unsure", "stay", ("repeatable",)),
+    Row(("cancel_requested",), "cancel_answer.unsure", "cancelling"),
+    Row(("cancel_requested",), "cancel_answer.again", "stay"),
+    Row(("cancel_requested",), "cancel_answer.refused", "observing"),
+    Row(("cancel_requested",), "cancel_answer.violation", "contract_violation"),
+    Row(("cancelling", "cancellation_unconfirmed"), "decision.cancel", "cancel_requested", ("repeatable",)),
+    Row(("cancelling", "cancellation_unconfirmed"), "decision.cancel", "cancel_requested", ("forced",)),
+    Row(("result_timed_out",), "decision.cancel", "cancel_requested"),
+)
+
+_DONE = ("result.verified", "result.none", "result.empty")
+COLLECT = (
+    Row(("result_collecting",), "intent.collect", "stay"),
+    Row(("result_collecting",), "intent.step", "stay"),
+    *(
+        row
+        for key in _DONE
+        for row in (
+            Row(("result_collecting",), key, "verdict", ("leftover",)),
+            Row(("result_collecting",), key, "outcome_undecided", ("disagrees",)),
+            Row(("result_collecting",), key, "failed", ("partial: failed",)),
+            Row(("result_collecting",), key, "outcome_undecided", ("partial: attention",)),
+            Row(("result_collecting",), key, "succeeded"),
+        )
+    ),
+    Row(("result_collecting",), "result.invalid", "verdict", ("leftover", "once before")),
+    Row(("result_collecting",), "result.invalid", "result_validation_failed", ("once before",)),
+    Row(("result_collecting",), "result.invalid", "stay"),
+    Row(("result_collecting",), "result.again", "verdict", ("leftover", "cut one-time")),
+    Row(("result_collecting",), "result.again", "result_unavailable", ("cut one-time",)),
+    Row(("result_collecting",), "result.again", "stay"),
+    Row(("result_collecting",), "result.refused", "stay"),
+    Row(("result_collecting",), "result.gone", "verdict", ("leftover",)),
+    Row(("result_collecting",), "result.gone", "result_unavailable"),
+    Row(("result_collecting",), "step.violation", "contract_violation"),
+    Row(("result_collecting",), "step.done", "stay"),
+    Row(("result_collecting",), "step.again", "stay"),
+    Row(("result_collecting",), "step.refused", "stay"),
+    Row(("result_collecting",), "clock.collect", "verdict", ("leftover",)),
+    Row(("result_collecting",), "clock.collect", "result_unavailable"),
+)
+
+HUMAN = (
+    Row(("create_unknown", "contract_violation"), "decision.adopt", "accepted"),
+    Row(("create_unknown",), "decision.look", "reconciling"),
+    Row(("create_unknown",), "decision.replay", "create_pending", ("window open",)),
+    Row(("create_unknown",), "decision.retry_create", "create_pending", ("!unnamed",)),
+    Row(("result_timed_out",), "decision.resume", "observing"),
+    Row(("result_unavailable",), "decision.resume", "observing", ("!has verdict",)),
+    Row(("cancellation_unconfirmed",), "decision.resume", "cancelling"),
+    Row(("result_unavailable",), "decision.recollect", "result_collecting", ("has verdict",)),
+    Row(("result_validation_failed", "outcome_undecided"), "decision.recollect", "result_collecting"),
+    Row(("outcome_undecided",), "decision.accept_succeeded", "succeeded"),
+    Row(("outcome_undecided",), "decision.accept_failed", "failed"),
+    Row(_ATTENTION, "decision.abandon", "abandoned"),
+    Row(("approved", "create_pending"), "regressed.accepted", "create_unknown"),
+    Row(("proposed", "awaiting_approval"), "regressed.accepted", "create_unknown"),
+    Row(tuple(s for s in STATES if s not in FINAL), "regressed.accepted", "stay"),
+)
+
+_ANYWHERE: tuple[State, ...] = tuple(state for state in STATES if state not in FINAL)
+BOOKS = (
+    Row(_ANYWHERE, "owner.claimed", "stay"),
+    Row(STATES, "decision.refused", "note"),
+    Row(STATES, "refusals.counted", "note"),
+    Row(STATES, "linked.retried_by", "note"),
+    Row(STATES, "linked.retry_of", "note"),
+    Row(STATES, "erased.erased", "note"),
+    Row(STATES, "pruned.pruned", "note"),
+)
+
+TABLES: dict[str, tuple[Row, ...]] = {
+    "Authority": AUTHORITY,
+    "Create": CREATE,
+    "Reconcile": RECONCILE,
+    "Observe": OBSERVE,
+    "Cancel": CANCEL,
+    "Collect": COLLECT,
+    "What a human may choose": HUMAN,
+    "Book-keeping": BOOKS,
+}

@@ -1,0 +1,176 @@
+"""Where a credential may lie, where it may go, and that it shows up nowhere (SECURITY.md S6)."""
+
+import copy
+import json
+import pickle
+import traceback
+from pathlib import Path
+
+import pytest
+
+from adapters.addresses import parse_origin
+from adapters.credentials import Credentials, Secret
+from domain.errors import CredentialError
+
+PLANTED = "sk-planted-0123456789"
+RECORD: dict[str, object] = {
+    "value": PLANTED,
+    "scheme": "bearer",
+    "account": "acme/main",
+    "origins": ["https://api.acme.example", "https://*.files.acme.example"],
+    "tenants": ["blue"],
+}
+ORIGIN = parse_origin("https://api.acme.example")
+
+
+def _env(record: object, name: str = "ACME") -> dict[str, str]:
+    return {f"SAKSHI_CREDENTIAL_{name}": record if isinstance(record, str) else json.dumps(record)}
+
+
+def test_a_credential_goes_where_its_own_record_says_for_the_tenants_it_lists() -> None:
+    credentials = Credentials(_env(RECORD))
+    assert credentials.account("acme") == "acme/main"
+    for origin in ("https://api.acme.example", "https://eu.files.acme.example"):
+        read = credentials.read("acme", origin=parse_origin(origin), tenant="blue")
+        assert read.value is not None
+        assert read.value.reveal() == PLANTED
+
+
+@pytest.mark.parametrize(
+    ("origin", "tenant"),
+    [
+        ("https://evil.example", "blue"),
+        ("https://api.acme.example:8443", "blue"),
+        ("http://api.acme.example", "blue"),
+        ("https://files.acme.example", "blue"),
+        ("https://api.acme.example", "red"),
+    ],
+)
+def test_anywhere_else_and_for_anyone_else_it_is_refused(origin: str, tenant: str) -> None:
+    with pytest.raises(CredentialError):
+        Credentials(_env(RECORD)).read("acme", origin=parse_origin(origin), tenant=tenant)
+
+
+def test_every_tenant_is_written_as_a_star() -> None:
+    Credentials(_env({**RECORD, "tenants": "*"})).read("acme", origin=ORIGIN, tenant="anyone")
+
+
+@pytest.mark.parametrize("name", ["", "ACME", "a-b", "../acme", "acme/../../etc/passwd", "a" * 65, "acme\n", "é"])
+def test_a_name_that_is_none_leads_nowhere(name: str, tmp_path: Path) -> None:
+    with pytest.raises(CredentialError):
+        Credentials({}, tmp_path).account(name)
+
+
+BROKEN: dict[str, object] = {
+    "a bare value": PLANTED,
+    "broken JSON": json.dumps(RECORD)[:-1],
+    "YAML that quotes itself in errors": f"value: {PLANTED}\n  oops: [",
+    "a date that is none": f"value: {PLANTED}\naccount: 2001-99-99",
+    "no value": {key: value for key, value in RECORD.items() if key != "value"},
+    "a number as value": {**RECORD, "value": 12345678},
+    "a line break inside": {**RECORD, "value": f"{PLANTED}\nX-Other: y"},
+    "two line breaks at the end": {**RECORD, "value": f"{PLANTED}\n\n"},
+    "a space inside": {**RECORD, "value": f"Bearer {PLANTED}"},
+    "not ASCII": {**RECORD, "value": f"{PLANTED}é"},
+    "empty": {**RECORD, "value": ""},
+    "an unknown key": {**RECORD, PLANTED: "x"},
+    "no origins": {**RECORD, "origins": []},
+    "origins that are none": {**RECORD, "origins": [f"https://{PLANTED}@a.example"]},
+    "origins as one text": {**RECORD, "origins": "https://api.acme.example"},
+    "no tenants": {**RECORD, "tenants": []},
+    "tenants as one text": {**RECORD, "tenants": "blue"},
+    "no account": {**RECORD, "account": ""},
+    "no scheme": {key: value for key, value in RECORD.items() if key != "scheme"},
+    "an unknown scheme": {**RECORD, "scheme": "digest"},
+    "a scheme that is a list": {**RECORD, "scheme": ["bearer"]},
+    "a value for basic": {**RECORD, "scheme": "basic"},
+    "a password for bearer": {**RECORD, "username": "u", "password": PLANTED},
+    "a colon in the user name": {
+        **{k: v for k, v in RECORD.items() if k != "value"},
+        "scheme": "basic",
+        "username": "a:b",
+        "password": PLANTED,
+    },
+    "a line break in the password": {
+        **{k: v for k, v in RECORD.items() if k != "value"},
+        "scheme": "basic",
+        "username": "a",
+        "password": f"{PLANTED}\rx",
+    },
+    "too long": {**RECORD, "account": "x" * 70_000},
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_malformed_record_is_an_error_that_does_not_hold_the_secret(what: str) -> None:
+    with pytest.raises(CredentialError) as refused:
+        Credentials(_env(BROKEN[what])).account("acme")
+    shown = "".join(traceback.format_exception(refused.value)) + refused.value.hint + repr(refused.value.__context__)
+    assert PLANTED not in shown
+    assert "acme" in str(refused.value)
+
+
+def test_a_record_is_yaml_too_and_loses_one_trailing_newline() -> None:
+    text = f"value: |\n  {PLANTED}\nscheme: header\naccount: a\norigins: [https://api.acme.example]\ntenants: '*'\n"
+    read = Credentials(_env(text)).read("acme", origin=ORIGIN, tenant="t")
+    assert read.value is not None
+    assert read.value.reveal() == PLANTED
+
+
+def test_the_embedded_stack_takes_a_bare_value_for_loopback_only() -> None:
+    credentials = Credentials(_env(f"{PLANTED}\n"), embedded=True)
+    read = credentials.read("acme", origin=parse_origin("http://127.0.0.1:8080"), tenant="anyone")
+    assert read.value is not None
+    assert read.value.reveal() == PLANTED
+    assert credentials.account("acme") == "acme"
+    with pytest.raises(CredentialError):
+        credentials.read("acme", origin=ORIGIN, tenant="anyone")
+
+
+def test_a_rotated_file_counts_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "acme"
+    credentials = Credentials({}, tmp_path)
+    with pytest.raises(CredentialError):
+        credentials.account("acme")
+    file.write_text(json.dumps(RECORD))
+    first = credentials.read("acme", origin=ORIGIN, tenant="blue")
+    assert credentials.read("acme", origin=ORIGIN, tenant="blue") is first
+    swapped = tmp_path / "next"
+    swapped.write_text(json.dumps({**RECORD, "value": "sk-rotated-0123456789"}))
+    swapped.replace(file)
+    second = credentials.read("acme", origin=ORIGIN, tenant="blue")
+    assert second.value is not None
+    assert second.value.reveal() == "sk-rotated-0123456789"
+    file.unlink()
+    with pytest.raises(CredentialError):
+        credentials.account("acme")
+
+
+def test_a_file_that_is_not_text_is_an_error_without_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "acme").write_bytes(PLANTED.encode() + b"\xff")
+    (tmp_path / "folder").mkdir()
+    for name in ("acme", "folder"):
+        with pytest.raises(CredentialError) as refused:
+            Credentials({}, tmp_path).account(name)
+        assert refused.value.__context__ is None
+
+
+def test_the_names_that_are_present_are_listed_without_being_read(tmp_path: Path) -> None:
+    (tmp_path / "from_file").write_text("not even a record")
+    (tmp_path / "Not-A-Name").write_text("x")
+    (tmp_path / "folder").mkdir()
+    credentials = Credentials({**_env(RECORD), "SAKSHI_LEDGER_URL": "x"}, tmp_path)
+    assert credentials.names_present() == ("acme", "from_file")
+    assert Credentials({}, tmp_path / "missing").names_present() == ()
+
+
+def test_a_secret_shows_itself_nowhere() -> None:
+    secret = Secret(PLANTED)
+    read = Credentials(_env(RECORD)).read("acme", origin=ORIGIN, tenant="blue")
+    for shown in (repr(secret), str(secret), f"{secret}", f"{secret!r}", repr([secret]), repr(read), str(read)):
+        assert PLANTED not in shown
+    for writes in (pickle.dumps, copy.deepcopy, copy.copy):
+        with pytest.raises(TypeError):
+            writes(secret)
+    with pytest.raises(TypeError):
+        json.dumps(secret)

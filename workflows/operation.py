@@ -1,0 +1,322 @@
+"""The story of one operation: while the head is not final, do the step that it names.
+
+What always holds:
+
+* The workflow decides and waits. It computes no state, holds no input and sees no credential: every activity reads the ledger
+  and returns the newest head. So a reset, a continue-as-new, a new workflow on an old stream and a deadline race are one path.
+* Signals only put into an inbox, as raw text. The story drains it one by one: after opening, between steps, and before it
+  returns or continues as new. Each message is recorded, accepted or refused, by an activity.
+* Every scheduled step has the next turn, so that an older step of this run which is still running cannot move the state.
+* A native cancel is a decision of an unauthenticated user, recorded and judged like any other: the story is shielded from it.
+* The ledger may turn out to be older than what this workflow knows. Then nothing is sent, and the operation waits for a human.
+"""
+
+import asyncio
+import builtins
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio import workflow
+from temporalio.common import RawValue, SearchAttributeKey, VersioningBehavior
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
+
+from activities import options
+from activities.authority import AuthorityActivities
+from activities.failures import REGRESSED
+from activities.ledger import LedgerActivities
+from activities.provider import ProviderActivities
+from domain.messages import (
+    MAX_SIGNAL_BYTES,
+    OPERATION_WORKFLOW,
+    QUEUE_LEDGER,
+    ClockInput,
+    Head,
+    JudgedDecision,
+    JudgeDecisionInput,
+    OperationInput,
+    Received,
+    StepInput,
+)
+from workflows.card import attributes_of, details_of
+
+_STEPS: dict[str, Callable[[ProviderActivities, StepInput], Awaitable[Head]]] = {
+    "create": ProviderActivities.create,
+    "cancel": ProviderActivities.cancel,
+    "reconcile": ProviderActivities.reconcile,
+    "observe": ProviderActivities.observe,
+    "collect": ProviderActivities.collect,
+}
+R = TypeVar("R")
+_AFTER_TROUBLE = timedelta(seconds=5)
+
+
+@workflow.defn(name=OPERATION_WORKFLOW, versioning_behavior=VersioningBehavior.AUTO_UPGRADE)
+class OperationWorkflow:
+    """See the module's docstring."""
+
+    @workflow.init
+    def __init__(self, start: OperationInput) -> None:
+        self._id = start.id
+        self._known = start.known
+        self._head: Head | None = None
+        self._turn = 0
+        self._inbox: deque[Received] = deque()
+        self._woken = False
+        self._native = False
+        self._unlisted = 0
+        self._regressed: str | None = None
+        self._shown: dict[str, object] = {}
+
+    @workflow.run
+    async def run(self, start: OperationInput) -> Head:
+        """Tell the story to its end, whatever Temporal's own cancel says."""
+        story = asyncio.create_task(self._story())
+        while True:
+            try:
+                return await asyncio.shield(story)
+            except asyncio.CancelledError:
+                if story.cancelled():
+                    raise
+                self._native_cancel()
+
+    async def _story(self) -> Head:
+        head = await self._look()
+        while not head.final:
+            head = await self._drain(head)
+            if head.final:
+                break
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(OperationInput(id=self._id, known=head.known))
+            head = await self._step(head)
+        while self._inbox:
+            head = await self._drain(head)
+        return head
+
+    # --- messages -------------------------------------------------------------------------------------------------------
+
+    @workflow.signal(dynamic=True)
+    def received(self, name: str, args: Sequence[RawValue]) -> None:
+        """`cancel`, `decide`, `resolve`, `wake`, and whatever else someone sends: nothing is dropped here."""
+        if name == "wake":
+            self._woken = True
+            return
+        data = args[0].payload.data if args else b""
+        body = data[:MAX_SIGNAL_BYTES].decode("utf-8", "replace")
+        self._inbox.append(Received(kind=name[:64], body=body, size=len(data), event=workflow.info().get_current_history_length()))
+
+    @workflow.query
+    def status(self) -> Head | None:
+        """The newest head that this workflow knows. Everything else the ledger answers."""
+        return self._head
+
+    def _native_cancel(self) -> None:
+        if not self._native:
+            self._native = True
+            self._inbox.append(Received(kind="cancel", native=workflow.info().run_id))
+
+    async def _drain(self, head: Head) -> Head:
+        """Have each message verified, judged and recorded, in order of arrival."""
+        while self._inbox:
+            message = self._inbox[0]
+            judged = await self._judged(head, message)
+            self._inbox.popleft()
+            if judged is None:
+                return await self._look()
+            self._unlisted += 0 if judged.listed else 1
+            head = self._show(judged.head)
+        return head
+
+    async def _judged(self, head: Head, message: Received) -> JudgedDecision | None:
+        argument = JudgeDecisionInput(
+            id=self._id,
+            turn=self._next_turn(),
+            known=head.known,
+            received=message,
+            unlisted=self._unlisted,
+            at=workflow.now(),
+        )
+        try:
+            return await self._local(AuthorityActivities.judge_decision, argument, f"record {message.kind}")
+        except ActivityError as error:
+            self._note_trouble(error)
+            return None
+
+    # --- steps, in story order --------------------------------------------------------------------------------------------
+
+    async def _step(self, head: Head) -> Head:
+        if head.step == "judge":
+            return await self._judge(head)
+        if head.step == "inbox":
+            return await self._wait_for_people(head)
+        return await self._do(head)
+
+    async def _look(self) -> Head:
+        """Read the head. A ledger that does not hold what we know stops everything until a human has acted."""
+        while True:
+            known = self._head.known if self._head else self._known
+            argument = StepInput(id=self._id, turn=self._next_turn(), known=known, at=workflow.now())
+            try:
+                head = await self._local(LedgerActivities.look, argument, "read the head")
+            except ActivityError as error:
+                self._note_trouble(error)
+                if self._regressed is None:
+                    await workflow.sleep(_AFTER_TROUBLE)
+                    continue
+                waiting = len(self._inbox)
+                await workflow.wait_condition(lambda: self._woken or len(self._inbox) > waiting)
+                self._woken = False
+                continue
+            self._regressed = None
+            return self._show(head)
+
+    async def _judge(self, head: Head) -> Head:
+        argument = StepInput(id=self._id, turn=self._next_turn(), known=head.known, at=workflow.now())
+        try:
+            return self._show(await self._local(AuthorityActivities.judge, argument, "judge"))
+        except ActivityError as error:
+            return await self._recover(error)
+
+    async def _wait_for_people(self, head: Head) -> Head:
+        """Parked: for a message, a wake (which allows one reading), or the approval clock."""
+        timeout = None if head.until is None else max(head.until - workflow.now(), timedelta())
+        try:
+            await workflow.wait_condition(lambda: self._woken or bool(self._inbox), timeout=timeout, timeout_summary=head.state)
+        except builtins.TimeoutError:
+            argument = ClockInput(id=self._id, turn=self._next_turn(), known=head.known, clock="approval", at=workflow.now())
+            return self._show(await self._local(LedgerActivities.record_clock, argument, "record the clock"))
+        if not self._woken:
+            return head
+        self._woken = False
+        fresh = await self._look()
+        if fresh.step == "inbox" and fresh.wake_reads:
+            return await self._activity("observe", fresh, wake=True)
+        return fresh
+
+    async def _do(self, head: Head) -> Head:
+        wake, self._woken = self._woken, False
+        return await self._activity(head.step, head, wake=wake)
+
+    # --- scheduling -----------------------------------------------------------------------------------------------------
+
+    async def _activity(self, step: str, head: Head, *, wake: bool) -> Head:
+        """Run one step's activity until it ends, or until a message is a reason to interrupt it."""
+        chosen = options.STEPS[step]
+        backstop: timedelta | None = None
+        if head.until is not None and head.step == step:
+            backstop = options.backstop(head.until - workflow.now(), head.http_total_ms)
+        while True:
+            argument = StepInput(id=self._id, turn=self._next_turn(), known=head.known, wake=wake, at=workflow.now())
+            handle = workflow.start_activity_method(
+                _STEPS[step],
+                argument,
+                task_queue=chosen.queue,
+                schedule_to_close_timeout=backstop,
+                start_to_close_timeout=options.start_to_close(step, head.http_total_ms),
+                heartbeat_timeout=options.HEARTBEAT_TIMEOUT,
+                retry_policy=options.UNEXPECTED_RETRY,
+                cancellation_type=chosen.cancellation,
+                summary=f"{step} ({head.state})",
+            )
+            try:
+                return self._show(await self._interruptible(handle, chosen, head))
+            except ActivityError as error:
+                if _no_executor(error):
+                    # Nothing was appended and nobody is alive to do it: schedule again without a backstop.
+                    backstop = None
+                    continue
+                if is_cancelled_exception(error):
+                    return await self._after_interruption(head)
+                return await self._recover(error)
+
+    async def _interruptible(self, handle: "workflow.ActivityHandle[Head]", chosen: options.StepOptions, head: Head) -> Head:
+        def interrupt() -> bool:
+            return (chosen.interrupted_by_decision and bool(self._inbox)) or (chosen.interrupted_by_wake and self._woken)
+
+        while not handle.done():
+            await workflow.wait_condition(lambda: handle.done() or interrupt() or bool(self._inbox))
+            if not handle.done() and interrupt():
+                handle.cancel()
+                break
+            if not handle.done():
+                head = await self._drain(head)
+        return await handle
+
+    async def _after_interruption(self, head: Head) -> Head:
+        """The interrupted attempt may have appended last facts: with messages to drain they are read on the way."""
+        return head if self._inbox or self._woken else await self._look()
+
+    async def _recover(self, error: ActivityError) -> Head:
+        """What an activity could not do: read the head again, and go on from there, not in a hot loop."""
+        self._note_trouble(error)
+        await workflow.sleep(_AFTER_TROUBLE, summary="after trouble")
+        return await self._look()
+
+    async def _local(self, method: "Callable[..., Awaitable[R]]", argument: object, summary: str) -> "R":
+        """Locally, twice and quickly; then as an ordinary activity without end."""
+        try:
+            return await workflow.execute_local_activity_method(
+                method,
+                argument,
+                start_to_close_timeout=options.LOCAL_TIMEOUT,
+                local_retry_threshold=options.LOCAL_THRESHOLD,
+                retry_policy=options.LOCAL_RETRY,
+                summary=summary,
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error) or _is_final(error):
+                raise
+        return await workflow.execute_activity_method(
+            method,
+            argument,
+            task_queue=QUEUE_LEDGER,
+            start_to_close_timeout=options.LEDGER_TIMEOUT,
+            retry_policy=options.LEDGER_RETRY,
+            summary=summary,
+        )
+
+    # --- what people see ------------------------------------------------------------------------------------------------
+
+    def _next_turn(self) -> int:
+        self._turn += 1
+        return self._turn
+
+    def _note_trouble(self, error: ActivityError) -> None:
+        cause = error.cause
+        if isinstance(cause, ApplicationError) and cause.type == REGRESSED:
+            self._regressed = cause.message
+            workflow.set_current_details(f"# The ledger has lost entries\n\n{cause.message}\n\nNothing is sent until a human has acted.")
+            self._upsert({"SakshiAttention": True})
+
+    def _show(self, head: Head) -> Head:
+        """Keep the newest head; tell the UI and the search index what changed, at most once per task and value."""
+        newer = self._head is None or head.seq >= self._head.seq
+        self._head = head if newer else self._head
+        workflow.set_current_details(details_of(self._id, head))
+        self._upsert(attributes_of(head))
+        return head
+
+    def _upsert(self, values: dict[str, str | bool]) -> None:
+        changed = {name: value for name, value in values.items() if self._shown.get(name) != value}
+        if changed:
+            self._shown |= changed
+            workflow.upsert_search_attributes(
+                [
+                    SearchAttributeKey.for_bool(name).value_set(value)
+                    if isinstance(value, bool)
+                    else SearchAttributeKey.for_keyword(name).value_set(value)
+                    for name, value in changed.items()
+                ]
+            )
+
+
+def _no_executor(error: ActivityError) -> bool:
+    return isinstance(error.cause, TimeoutError) and error.cause.type in (
+        TimeoutType.SCHEDULE_TO_CLOSE,
+        TimeoutType.SCHEDULE_TO_START,
+    )
+
+
+def _is_final(error: ActivityError) -> bool:
+    return isinstance(error.cause, ApplicationError) and error.cause.non_retryable
