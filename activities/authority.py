@@ -146,6 +146,8 @@ class AuthorityActivities:
             return f"{decision.meaning} is not offered"
         if decision.verb == "resolve" and not standing.attention:
             return f"the operation is {standing.state} and waits for no human"
+        if decision.until is not None and decision.until <= decision.at:
+            return "until is not in the future"
         if permits(standing, decision):
             return None
         if decision.meaning != "cancel":

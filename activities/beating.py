@@ -5,9 +5,10 @@ one, the answer of the exchange in flight, so that the next attempt can close it
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import cast
 
 from temporalio import activity
 
@@ -36,7 +37,7 @@ class Pulse:
 
 
 @asynccontextmanager
-async def beating() -> AsyncIterator[Pulse]:
+async def beating() -> AsyncGenerator[Pulse]:
     """Heartbeat at once and then every HEARTBEAT_EVERY until left."""
     pulse = Pulse()
 
@@ -55,8 +56,6 @@ async def beating() -> AsyncIterator[Pulse]:
 def last_answer() -> dict[str, Json] | None:
     """The answer that an earlier attempt of this activity heartbeated and may not have appended."""
     details = activity.info().heartbeat_details
-    match details[0] if details else None:
-        case {"answer": dict() as answer}:
-            return answer  # pyright: ignore[reportUnknownVariableType]
-        case _:
-            return None
+    said = cast("object", details[0]) if details else None
+    answer = cast("dict[str, object]", said).get("answer") if isinstance(said, dict) else None
+    return cast("dict[str, Json]", answer) if isinstance(answer, dict) else None

@@ -21,17 +21,17 @@ from domain.calls import Source
 from domain.checking import check
 from domain.contract import Contract
 from domain.errors import AddressError, RenderError
-from domain.evidence import Check, Clock, Evidence, Intent, Json, Output, ResultOutcome, Words, instant
+from domain.evidence import Check, Clock, Evidence, Http, Intent, Json, Output, ResultOutcome, Words, instant
 from domain.exchange import Answer, Exchange, NoAnswer, Request
-from domain.expressions import Scope
+from domain.expectations import Expectations, expectations
+from domain.expressions import Scope, first_value
 from domain.fingerprint import canonical
 from domain.functions import TooMuch
 from domain.lifecycle import next_step
-from domain.matching import holds
+from domain.matching import Match, holds
 from domain.measuring import Measured, Measurer
 from domain.reading import Reading, read_collect
-from domain.rendering import Expectations, expectations, render
-from domain.expressions import first_value
+from domain.rendering import render
 from domain.stages import Collect
 from domain.standing import Standing
 
@@ -46,7 +46,7 @@ class Fetched:
     reading: Reading
     measured: Measured | None = None
     media: str | None = None
-    exchange: Exchange | None = None
+    http: Http | None = None
     cut: bool = False
     problem: str | None = None
 
@@ -126,7 +126,7 @@ async def _staged(world: World, wanted: Collect, staging: str) -> Fetched | None
     async for chunk in world.results.read_staged(staging):
         measurer.feed(chunk)
         await asyncio.sleep(0)
-    return Fetched(Reading("done", word="staged"), measured=measurer.finish())
+    return Fetched(Reading("done", word="staged"), measured=measurer.finish(), media=await world.results.staged_media(staging))
 
 
 async def _fetch(world: World, case: Case, wanted: Collect, source: Source, scope: Scope, staging: str) -> Fetched:
@@ -157,9 +157,7 @@ async def _inline(world: World, contract: Contract, wanted: Collect, source: Sou
     return Fetched(Reading("done", word="inline"), measured=measurer.finish())
 
 
-async def _stream(
-    world: World, case: Case, wanted: Collect, source: Source, scope: Scope, request: Request, staging: str
-) -> Fetched:
+async def _stream(world: World, case: Case, wanted: Collect, source: Source, scope: Scope, request: Request, staging: str) -> Fetched:
     limits = case.contract.http.limits
     now, until = world.clocks.now(), next_step(case.standing).until
     total = max(case.contract.http.timeouts.total.total_seconds(), (until - now).total_seconds() if until else 0.0)
@@ -167,29 +165,30 @@ async def _stream(
     async with world.provider.stream(request, policy) as streamed:
         head = streamed.answer
         if isinstance(head, NoAnswer):
-            exchange = Exchange(request, streamed.began, world.clocks.now(), head)
-            return Fetched(Reading("again", word=head.word), exchange=exchange)
+            http = http_facts(Exchange(request, streamed.began, world.clocks.now(), head))
+            return Fetched(Reading("again", word=head.word), http=http)
         measurer = Measurer(wanted.format)
-        body = bytearray()
+        body, size = bytearray(), 0
         good = 200 <= head.status < 300
         async with world.results.stage(staging) as staged:
             async for chunk in _bounded(streamed.chunks(), None if good else limits.response_bytes):
                 measurer.feed(chunk)
+                size += len(chunk)
                 if len(body) < limits.response_bytes:
                     body += chunk[: limits.response_bytes - len(body)]
                 if good:
                     await staged.write(chunk)
             answer = replace(head, body=bytes(body), fault=streamed.fault)
-            reading = await asyncio.to_thread(_read, case, source, answer, scope, measurer.size, world.clocks.now())
-            exchange = Exchange(request, streamed.began, world.clocks.now(), replace(answer, body=b""))
-            fetched = Fetched(reading, media=_media(head), exchange=exchange)
+            reading = await asyncio.to_thread(_read, case, source, answer, scope, size, world.clocks.now())
+            http = http_facts(Exchange(request, streamed.began, world.clocks.now(), replace(answer, body=b"")))
+            fetched = Fetched(reading, media=_media(head), http=http.model_copy(update={"body_sha256": None, "body_bytes": size}))
             if good and streamed.fault in _FINAL_FAULTS:
                 return replace(fetched, problem=_FINAL_FAULTS[streamed.fault])
             if streamed.fault is not None:
                 return replace(fetched, cut=good)
             if reading.meaning != "done":
                 return fetched
-            await staged.seal()
+            await staged.seal(_media(head))
         return replace(fetched, measured=measurer.finish())
 
 
@@ -236,12 +235,12 @@ def _checks(wanted: Collect, expected: Expectations, measured: Measured, media: 
     checks = check(expected, measured, media)
     if expected.expect is None:
         return checks
-    facts: Json = {OUTPUT_NAME: {"bytes": measured.size, "records": measured.records, "sha256": measured.sha256}}
+    facts: dict[str, Json] = {OUTPUT_NAME: {"bytes": measured.size, "records": measured.records, "sha256": measured.sha256}}
     found = _true(expected.expect, replace(scope, outputs=facts, result=measured.value))
     return (*checks, Check(check="expect", verdict="ok" if found else "differs", expected="as the contract says", found=None))
 
 
-def _true(match: dict[str, Json], scope: Scope) -> bool:
+def _true(match: Match, scope: Scope) -> bool:
     try:
         return holds(match, scope)
     except TooMuch:
@@ -282,7 +281,7 @@ def _outcome(
             "outputs": tuple(outputs),
             "cut": fetched.cut if fetched else False,
             "problems": tuple(problems),
-            "http": http_facts(fetched.exchange) if fetched and fetched.exchange else None,
+            "http": fetched.http if fetched else None,
             "words": words_of(fetched.reading) if fetched else Words(),
             "next_at": next_instant(
                 case.contract,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pydantic import ValidationError
+from temporalio import activity
 
 from activities import options
 from activities.beating import Pulse, last_answer
@@ -140,6 +141,24 @@ async def _unrenderable(world: World, case: Case, message: str, attempt: int, *,
         word="unrenderable", words=Words(message=message),
     )  # fmt: skip
     return await append_fact(world, case.record.stream, fact, turn=turn)
+
+
+async def attempt(world: World, case: Case, pulse: Pulse, *, turn: int) -> Case:
+    """One attempt, which is not broken off between its intent and its outcome. One that was cancelled before sending sends nothing."""
+    case, prepared = await prepare(world, case, turn=turn)
+    if prepared is None:
+        return case
+    if activity.is_cancelled():
+        return case.at(await append_fact(world, case.record.stream, _not_sent(world, prepared), turn=turn))
+    return case.at(await send(world, prepared, pulse, turn=turn))
+
+
+def _not_sent(world: World, prepared: Prepared) -> CreateExchange:
+    now = instant(world.clocks.now())
+    return CreateExchange(
+        at=now, actor=world.identity, meaning="not_sent", generation=prepared.generation, attempt=prepared.attempt, word="interrupted",
+        words=Words(reason=_UNANSWERED[False]), next_at=now,
+    )  # fmt: skip
 
 
 async def send(world: World, prepared: Prepared, pulse: Pulse, *, turn: int) -> Record:

@@ -4,7 +4,7 @@
 * An error's text is ours and holds no secret; its type is the name of our class, so that a workflow can tell them apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -14,8 +14,8 @@ from domain.errors import LedgerRegressed, NotPermitted, SakshiError, StaleOwner
 from domain.messages import Head
 
 NOT_YET = "NotYet"
-REGRESSED = LedgerRegressed.__name__
-STALE = StaleOwner.__name__
+LEDGER_BROKEN = frozenset({LedgerRegressed.__name__, UnknownStream.__name__, Tampered.__name__})
+"""The ledger is not what it was: nothing is to be sent before a human has looked."""
 
 # What trying again cannot mend. All else is retried under the table of options.
 _FINAL: tuple[type[SakshiError], ...] = (LedgerRegressed, StaleOwner, NotPermitted, UnknownStream, Tampered)
@@ -33,7 +33,7 @@ def not_yet(line: str, head: Head, delay: timedelta) -> ApplicationError:
 
 
 @contextmanager
-def as_failures() -> Iterator[None]:
+def as_failures() -> Generator[None]:
     """Turn errors of our tree into application errors. Anything else is a bug and travels as it is."""
     try:
         yield

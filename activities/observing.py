@@ -81,7 +81,7 @@ async def _reading(
         case "violation":
             base["violation"] = {"why": reading.reason or "the status names another job than the one asked for", "word": reading.word}
         case "refused":
-            base["next_at"] = at + observe.poll.cap
+            base["next_at"] = _next(case, at, round(observe.poll.cap.total_seconds() * 1000), woken=False)
         case _:
             base["next_at"] = _next(case, at, reading.delay_ms, woken=woken)
     return Observation.model_validate(base), payloads
@@ -97,6 +97,12 @@ def _next(case: Case, now: datetime, hint_ms: int | None, *, woken: bool) -> dat
         tries=0 if woken else standing.tries,
         deadline=next_step(standing).until,
     )
+
+
+def is_over(world: World, case: Case) -> bool:
+    """The clock that runs in this state has passed its deadline."""
+    deadline = next_step(case.standing).until
+    return deadline is not None and world.clocks.now() >= deadline
 
 
 async def end_waiting(world: World, case: Case, *, turn: int) -> Case:

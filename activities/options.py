@@ -50,7 +50,8 @@ STEPS: dict[str, StepOptions] = {
     # What may already be on the wire is waited for: its answer is worth more than the seconds.
     "create": StepOptions(QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False),
     "cancel": StepOptions(QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False),
-    "reconcile": StepOptions(QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False),
+    # A list may have many pages.
+    "reconcile": StepOptions(QUEUE_READS, ActivityCancellationType.TRY_CANCEL, timedelta(minutes=15), True, True),
     # A status read is cheap to lose: what an old attempt still reads is kept as a note.
     "observe": StepOptions(QUEUE_READS, ActivityCancellationType.TRY_CANCEL, HOLD_FOR + HOLD_LIMIT + APPEND_TIME, True, True),
     # While a result is fetched every decision is refused, which needs no interruption.

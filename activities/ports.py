@@ -163,8 +163,8 @@ class Staged(Protocol):
         """Add bytes."""
         ...
 
-    async def seal(self) -> None:
-        """No more bytes: durable under the staging key from here on, still not visible."""
+    async def seal(self, media: str | None = None) -> None:
+        """No more bytes: durable under the staging key, with the media type that it came as; still not visible."""
         ...
 
 
@@ -179,12 +179,16 @@ class ResultStore(Protocol):
         """Size of a sealed staged object, or None."""
         ...
 
+    async def staged_media(self, staging: str) -> str | None:
+        """The media type that a sealed staged object came as, if it was said."""
+        ...
+
     def read_staged(self, staging: str) -> AsyncIterator[bytes]:
         """The bytes of a sealed staged object."""
         ...
 
     async def publish(self, staging: str, key: str) -> None:
-        """Make a sealed staged object visible under `key` (tenant/operation/sha256). Safe to repeat."""
+        """Make a sealed staged object visible under `key` (tenant/operation/sha256); it stays staged too. Safe to repeat."""
         ...
 
     async def discard(self, staging: str) -> None:

@@ -43,13 +43,11 @@ class ProviderActivities:
                 if self._named(case) == "create":
                     case = await creating.close_open_intent(world, case, turn=step.turn)
                 if self._named(case) == "create":
+                    # First wait, then look at the clock: nothing is sent at the deadline.
+                    await self._until_due(case, pulse)
                     case = await creating.end_at_deadline(world, case, turn=step.turn)
-                if self._named(case) != "create":
-                    return self._head(case)
-                await self._until_due(case, pulse)
-                case, prepared = await creating.prepare(world, case, turn=step.turn)
-                if prepared is not None:
-                    case = case.at(await finished(creating.send(world, prepared, pulse, turn=step.turn)))
+                if self._named(case) == "create":
+                    case = await finished(creating.attempt(world, case, pulse, turn=step.turn))
                 return self._moved(case, "create")
 
     @activity.defn(name="observe")
@@ -87,7 +85,9 @@ class ProviderActivities:
                     case = await cancelling.close_open_cancel(world, case, turn=step.turn)
                 if self._named(case) == "cancel" and case.contract.cancel is None:
                     return self._head(case.at(await cancelling.say_no_cancel(world, case, turn=step.turn)))
-                if self._named(case) == "cancel":
+                if self._named(case) == "cancel" and observing.is_over(world, case):
+                    if case.contract.observe is not None:
+                        case = await observing.read_status(world, case, turn=step.turn)
                     case = await observing.end_waiting(world, case, turn=step.turn)
                 if self._named(case) != "cancel":
                     return self._head(case)

@@ -21,8 +21,10 @@ from adapters.clocks import SystemClocks
 from adapters.credentials import Credentials
 from adapters.settings import Settings
 from adapters.showing.status import settled, status_of
-from adapters.sql_ledger import LedgerBooks, SqlLedger
-from domain.errors import CredentialError, NotFound, Refused, Unreachable
+from adapters.sql_books import LedgerBooks
+from adapters.sql_ledger import SqlLedger
+from adapters.sql_projection import StreamRow
+from domain.errors import BadInput, CredentialError, NotFound, Refused, Unreachable
 from domain.evidence import Decision, Json, Linked, bounded
 from domain.fingerprint import SALT_BYTES
 from domain.messages import OPERATION_WORKFLOW, QUEUE_LEDGER, CancelRequest, Known, Message, OperationInput, Resolution
@@ -149,17 +151,30 @@ class Sakshi:
     async def find(self, prefix: str) -> str:
         """The operation that this id, or unique prefix of one, means. Raises NotFound, BadInput."""
         found = await self.books.find(prefix)
-        if prefix in found:
-            return prefix
         if not found:
-            raise NotFound(f"no operation {prefix}", hint="python starter.py list shows what there is")
+            raise NotFound(f"no operation {prefix[:200]}", hint="python starter.py list shows what there is")
         if len(found) > 1:
-            raise NotFound(f"{prefix} is the beginning of several operations: {', '.join(sorted(found)[:5])}", hint="write more of it")
+            raise BadInput(f"{prefix} is the beginning of several operations: {', '.join(found[:5])}", hint="write more of it")
         return found[0]
+
+    async def list(
+        self,
+        *,
+        state: str | None = None,
+        attention: bool | None = None,
+        tenant: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> dict[str, Json]:
+        """A page of operations, those first that changed last: `sakshi.list/1`."""
+        rows, more = await self.books.list(state=state, attention=attention, tenant=tenant, limit=limit, after=after)
+        return {"schema": "sakshi.list/1", "items": [self._status(row) | {"updated_at": row.updated_at} for row in rows], "next": more}
 
     async def status(self, stream: str) -> dict[str, Json]:
         """The status of an operation, from the ledger alone. Raises NotFound."""
-        row = await self.books.row(stream)
+        return self._status(await self.books.row(stream))
+
+    def _status(self, row: StreamRow) -> dict[str, Json]:
         record = Record(row.stream, row.seq, row.head, row.standing)
         last = datetime.fromisoformat(row.updated_at)
         return status_of(record, at=self._clocks.now(), last_entry=last, by=self.settings.local_user)
@@ -171,7 +186,7 @@ class Sakshi:
             row = await self.books.row(stream)
             if row.seq != seq:
                 seq, delay = row.seq, _POLL_FIRST
-                status = await self.status(stream)
+                status = self._status(row)
                 yield status
                 if settled(status):
                     return

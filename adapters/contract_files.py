@@ -194,10 +194,8 @@ class _Reader:
                 self._mapping(node, events, depth)
             case yaml.SequenceStartEvent():
                 self._sequence(node, events, depth)
-            case yaml.ScalarEvent():
-                node.value = _scalar(event)
             case _:
-                raise self._wrong(event, "a value")
+                node.value = _scalar(event)
         anchor: str | None = getattr(event, "anchor", None)
         if anchor is not None:
             if anchor in self._anchors:
@@ -246,7 +244,8 @@ def _place(event: yaml.Event) -> tuple[int, int]:
     return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
 
 
-def _scalar(event: yaml.ScalarEvent) -> JsonValue:
+def _scalar(event: yaml.Event) -> JsonValue:
+    assert isinstance(event, yaml.ScalarEvent), "the parser gives a value where one is due"
     text = event.value
     if not event.implicit[0]:
         return text

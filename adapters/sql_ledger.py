@@ -17,9 +17,9 @@ from sqlalchemy import Connection, select
 from activities.ports import Decide, OpenedStream, Opening, Owner, Record
 from adapters import sql_reading, sql_writing
 from adapters.sql_dialects import DRIVER_ERRORS, Engines, Trouble, ledger_url, make_engines, trouble_of, unreachable
+from adapters.sql_growing import LostRace, Written
 from adapters.sql_schema import check, migrate, migrate_parsed, version
 from adapters.sql_tables import ledger
-from adapters.sql_writing import LostRace, Written
 from domain.chain import Entry
 from domain.evidence import Erased
 from domain.messages import Known
@@ -114,6 +114,10 @@ class SqlLedger:
 
     async def entries(self, stream: str, *, after: int = -1, limit: int | None = None) -> list[Entry]:
         return await reading(self.engines, lambda connection: sql_reading.entries_of(connection, stream, after=after, limit=limit))
+
+    async def within(self, body: Callable[[Connection], T]) -> T:
+        """Run a transaction that writes no entry and may be done twice."""
+        return await self._write(lambda connection: Written(body(connection), ""))
 
     async def _write(self, body: Callable[[Connection], Written[T]]) -> T:
         """Run a transaction until it is committed, refused, or the database does not answer."""

@@ -2,50 +2,37 @@
 
 1. The stream's row is locked and read; then the witness is checked, before anything is decided.
 2. `decide` sees the standing as it is under the lock. Each piece of evidence becomes an entry with the move it allows.
-3. Moves and stays need an owner whose (epoch, turn) is not lower than the stored pair. A run that the stream has not seen
-   claims it with an entry of its own before its first move or stay. Notes need neither.
-4. A job that another stream has in the same scope is never taken: the fact is recorded as a violation instead.
-5. Payloads, entries and the projection are written together. Nothing here commits.
+   Who may, and whose job it is: `sql_growing.py`.
+3. Payloads, entries and the projection are written together. Nothing here commits.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from sqlalchemy import BigInteger, Connection, LargeBinary, Select, bindparam, insert, literal, or_, select, update
 
 from activities.ports import Decide, OpenedStream, Opening, Owner, Record
+from adapters.sql_growing import Growth, Written, insert_entries
 from adapters.sql_projection import (
     Columns,
     StreamRow,
-    changing_columns,
     columns_of,
-    job_scope,
-    job_text,
     plain,
 )
 from adapters.sql_tables import Plain, contracts, entries, payloads, streams
-from domain.chain import Entry, Role, first_prev, make_entry
-from domain.errors import BadInput, LedgerRegressed, Refused, StaleOwner, UnknownStream
-from domain.evidence import Callback, CreateExchange, Decision, Erased, Evidence, Json, Late, Lookup, OwnerClaim, instant_text
+from domain.chain import first_prev, make_entry
+from domain.errors import BadInput, LedgerRegressed, Refused, UnknownStream
+from domain.evidence import Erased, instant_text
 from domain.fingerprint import sha256_hex
-from domain.folding import apply, fold
-from domain.lifecycle import Move, Note, Outcome, Stay, advance
+from domain.folding import fold
 from domain.messages import Known
-from domain.standing import Standing
 
-T = TypeVar("T")
 LONGEST_NAME = 256
-ANOTHER_HAS_IT = "another operation has this job"
 
 _LOCKED = select(streams).where(streams.c.stream == bindparam("stream")).with_for_update()
 _READ = select(streams).where(streams.c.stream == bindparam("stream"))
 _HASH_AT = select(entries.c.hash).where(entries.c.stream == bindparam("stream"), entries.c.seq == bindparam("seq"))
-_SAME_JOB = select(streams.c.stream, streams.c.tenant).where(
-    streams.c.job_scope == bindparam("scope"), streams.c.stream != bindparam("stream")
-)
-_ADVANCE = update(streams).where(streams.c.stream == bindparam("of"), streams.c.seq == bindparam("after"))
 _TAKEN = select(streams).where(
     or_(
         streams.c.stream == bindparam("stream"),
@@ -70,19 +57,6 @@ _NEW_PAYLOAD = insert(payloads).from_select(
 _ERASE = update(payloads).where(payloads.c.stream == bindparam("of"), payloads.c.digest == bindparam("ref"), payloads.c.erased_at.is_(None))
 
 
-class LostRace(Exception):
-    """The row moved under the lock that should have held it. The transaction is done again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Written(Generic[T]):
-    """What a transaction came to, and the newest entry it wrote, by which an unknown commit is settled."""
-
-    value: T
-    stream: str
-    last: Entry | None = None
-
-
 def open_stream(connection: Connection, ledger_id: str, opening: Opening) -> Written[OpenedStream]:
     """Reserve id and key, pin the contract, write entry 0; or find the equal stream that is there already."""
     _check_opening(opening)
@@ -98,7 +72,7 @@ def open_stream(connection: Connection, ledger_id: str, opening: Opening) -> Wri
     _pin(connection, columns, opening.contract)
     connection.execute(insert(streams), columns)
     keep_payloads(connection, opening.stream, opening.payloads)
-    _insert(connection, opening.stream, [first])
+    insert_entries(connection, opening.stream, [first])
     return Written(OpenedStream(Record(opening.stream, 0, first.hash, standing), created=True), opening.stream, first)
 
 
@@ -106,11 +80,11 @@ def append(
     connection: Connection, ledger_id: str, stream: str, decide: Decide, *, owner: Owner | None, known: Known | None,
     payloads: Sequence[bytes] = (),
 ) -> Written[Record]:  # fmt: skip
-    """Append what `decide` returns; rules 1 to 5 above."""
+    """Append what `decide` returns; the rules above."""
     row = locked(connection, stream)
     witness(connection, row, known)
     standing = row.standing
-    growth = _Growth(connection, ledger_id, row, standing, owner)
+    growth = Growth(connection, ledger_id, row, standing, owner)
     for evidence in decide(standing):
         growth.add(evidence)
     if growth.entries:
@@ -121,7 +95,7 @@ def append(
 def claim(connection: Connection, ledger_id: str, stream: str, owner: Owner, *, at: datetime) -> Written[Record]:
     """Take the stream for a run that is the current one. A stream that is final needs no owner, and gets none."""
     row = locked(connection, stream)
-    growth = _Growth(connection, ledger_id, row, row.standing, owner)
+    growth = Growth(connection, ledger_id, row, row.standing, owner)
     if not growth.standing.final:
         growth.claim(at, "worker")
     return growth.write()
@@ -190,123 +164,11 @@ def taken_by(connection: Connection, *, stream: object, tenant: object, contract
     return [StreamRow(*row) for row in connection.execute(_TAKEN, asked)]
 
 
-class _Growth:
-    """A stream while it grows inside one transaction."""
-
-    def __init__(self, connection: Connection, ledger_id: str, row: StreamRow, standing: Standing, owner: Owner | None) -> None:
-        self.entries: list[Entry] = []
-        self.standing = standing
-        self._connection, self._ledger_id, self._row, self._owner = connection, ledger_id, row, owner
-        self._seq, self._head = row.seq, row.head
-        self._scope = row.job_scope
-
-    def add(self, evidence: Evidence) -> None:
-        """One more piece of evidence, with the move it allows. Raises StaleOwner, EvidenceError, Refused."""
-        outcome = advance(self.standing, evidence) if self._owner is not None else Note()
-        if isinstance(outcome, Note):
-            epoch, turn = self._pair() if self._owner else (self.standing.epoch, self.standing.turn)
-            self._grow(evidence, outcome, epoch, turn)
-            return
-        assert self._owner is not None
-        if self._owner.run_id not in self.standing.owners:
-            self.claim(evidence.at, evidence.actor)
-        pair = self._pair()
-        if pair < (self.standing.epoch, self.standing.turn):
-            raise StaleOwner(f"{self._row.stream} has moved on from epoch {pair[0]}, turn {pair[1]}")
-        self._grow(evidence, outcome, *pair)
-
-    def claim(self, at: datetime, actor: str) -> None:
-        """The owner's entry: epoch is the stored one plus one, turn 0."""
-        assert self._owner is not None
-        epoch = self.standing.epoch + 1
-        taken = OwnerClaim(at=at, actor=actor, run_id=self._owner.run_id, epoch=epoch)
-        self._grow(taken, advance(self.standing, taken), epoch, 0)
-
-    def write(self) -> Written[Record]:
-        """Entries and projection into the transaction."""
-        record = Record(self._row.stream, self._seq, self._head, self.standing)
-        if not self.entries:
-            return Written(record, record.stream)
-        last = self.entries[-1]
-        changed = changing_columns(self.standing, seq=last.seq, head=last.hash, updated_at=last.at)
-        moved = self._connection.execute(_ADVANCE, {"of": record.stream, "after": self._row.seq, **changed})
-        if moved.rowcount != 1:
-            raise LostRace
-        _insert(self._connection, record.stream, self.entries)
-        return Written(record, record.stream, last)
-
-    def _pair(self) -> tuple[int, int]:
-        assert self._owner is not None
-        return self.standing.owners.get(self._owner.run_id, self.standing.epoch), self._owner.turn
-
-    def _grow(self, evidence: Evidence, outcome: Outcome, epoch: int, turn: int) -> None:
-        entry, after = self._next(evidence, outcome, epoch, turn)
-        scope = self._scope if after.job is self.standing.job else job_scope(after, job_text(after))
-        if scope not in (None, self._scope) and (holder := self._holder(str(scope))) is not None:
-            evidence = without_job(evidence, self.standing, after, holder)
-            outcome = Note(flagged=True) if isinstance(evidence, Callback) else advance(self.standing, evidence)
-            entry, after = self._next(evidence, outcome, epoch, turn)
-            scope = self._scope
-        self.entries.append(entry)
-        self.standing, self._seq, self._head, self._scope = after, entry.seq, entry.hash, scope
-
-    def _next(self, evidence: Evidence, outcome: Outcome, epoch: int, turn: int) -> tuple[Entry, Standing]:
-        role, to = _role(outcome)
-        entry = make_entry(
-            evidence, ledger_id=self._ledger_id, stream=self._row.stream, seq=self._seq + 1, prev=self._head, role=role, epoch=epoch,
-            turn=turn, from_=self.standing.state, to=to or self.standing.state,
-        )  # fmt: skip
-        return entry, apply(self.standing, entry)
-
-    def _holder(self, scope: str) -> tuple[str, str] | None:
-        found = self._connection.execute(_SAME_JOB, {"scope": scope, "stream": self._row.stream}).first()
-        return None if found is None else (str(found[0]), str(found[1]))
-
-
-def without_job(evidence: Evidence, standing: Standing, after: Standing, holder: tuple[str, str]) -> Evidence:
-    """The twin of evidence whose job is another operation's. Raises Refused for a human's choice; a provider's fact is kept.
-
-    The other operation is named only to its own tenant.
-    """
-    job = job_text(after)
-    violation: dict[str, Json] = {"why": ANOTHER_HAS_IT, "job": job}
-    if holder[1] == standing.opened.tenant:
-        violation["operation"] = holder[0]
-    match evidence:
-        case CreateExchange() | Late() | Lookup():
-            return evidence.model_copy(update={"meaning": "violation", "violation": violation})
-        case Decision():
-            raise Refused(f"{ANOTHER_HAS_IT}: {job}", hint="one job belongs to one operation")
-        case _:
-            return evidence
-
-
-def _role(outcome: Outcome) -> tuple[Role, str | None]:
-    match outcome:
-        case Move(to=to):
-            return "move", to
-        case Stay():
-            return "stay", None
-        case Note():
-            return "note", None
-
-
 def _one(connection: Connection, statement: Select[Any], stream: str) -> StreamRow:
     found = connection.execute(statement, {"stream": plain(stream)}).first()
     if found is None:
         raise UnknownStream("the ledger holds no operation of that id", hint="python starter.py list")
     return StreamRow(*found)
-
-
-def _insert(connection: Connection, stream: str, new: Sequence[Entry]) -> None:
-    rows = [
-        {
-            "stream": stream, "seq": entry.seq, "prev": entry.prev, "hash": entry.hash, "at": entry.at, "actor": entry.actor,
-            "kind": entry.kind, "body": entry.raw,
-        }
-        for entry in new
-    ]  # fmt: skip
-    connection.execute(insert(entries), rows)
 
 
 def _check_opening(opening: Opening) -> None:

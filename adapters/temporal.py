@@ -42,7 +42,7 @@ SEARCH_ATTRIBUTES: dict[str, str] = {
 }
 
 _NOT_POLICED = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
-_EXTENSIONS = ("rfc8785", "jmespath", "re2", "_re2", "jsonschema_rs", "ijson", "google")
+_EXTENSIONS = ("rfc8785", "jmespath", "re2", "_re2", "jsonschema_rs", "google")
 PASSED_THROUGH = ("domain", "activities", *_NOT_POLICED, *_EXTENSIONS)
 """What production loads once for all workflows. Libraries that `domain` uses keep no state between calls."""
 
@@ -95,22 +95,29 @@ async def connect_to(address: str, *, identity: str | None = None) -> Client:
         raise Unreachable(f"Temporal at {address} does not answer", hint="start the embedded stack: python starter.py dev") from None
 
 
-async def register_search_attributes(client: Client) -> tuple[str, ...]:
-    """Make those of ours that the namespace lacks; which ones it lacked. Raises Unreachable."""
+async def missing_search_attributes(client: Client) -> dict[str, str]:
+    """Those of ours that the namespace lacks, with their kinds. Raises Unreachable."""
     try:
         listed = await client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace=client.namespace), timeout=RPC_TIMEOUT
         )
-        missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in listed.custom_attributes}
+    except RPCError as error:
+        raise Unreachable(f"Temporal does not list its search attributes ({error.status.name.lower()})") from None
+    return {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in listed.custom_attributes}
+
+
+async def register_search_attributes(client: Client) -> tuple[str, ...]:
+    """Make those of ours that the namespace lacks; which ones it lacked. Raises Unreachable."""
+    missing = await missing_search_attributes(client)
+    kinds = {name: IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{kind.upper()}") for name, kind in missing.items()}
+    request = AddSearchAttributesRequest(namespace=client.namespace, search_attributes=kinds)
+    try:
         if missing:
-            kinds = {name: IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{kind.upper()}") for name, kind in missing.items()}
-            await client.operator_service.add_search_attributes(
-                AddSearchAttributesRequest(namespace=client.namespace, search_attributes=kinds), timeout=RPC_TIMEOUT
-            )
+            await client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT)
     except RPCError as error:
         raise Unreachable(
             f"Temporal does not let search attributes be registered ({error.status.name.lower()})",
-            hint="have an operator make " + ", ".join(f"{name} ({kind})" for name, kind in SEARCH_ATTRIBUTES.items()),
+            hint="have an operator make " + ", ".join(f"{name} ({kind})" for name, kind in missing.items()),
         ) from None
     return tuple(missing)
 

@@ -18,10 +18,10 @@ Reason = Annotated[str, typer.Option("--reason", help="Why. It is recorded.")]
 Force = Annotated[bool, typer.Option("--force", help="Insist, where the contract has a call for it.")]
 
 
-def cancel(id: OneId, reason: Reason, by: By = None, force: Force = False, as_json: AsJson = False) -> None:  # noqa: A002
+def cancel(id: OneId, reason: Reason, by: By = None, force: Force = False, as_json: AsJson = False) -> None:
     """Ask for a cancel. It is done when a status read confirms it, not before."""
-    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
-    from adapters.settings import load_settings  # noqa: PLC0415
+    from adapters.client import sakshi
+    from adapters.settings import load_settings
 
     settings = load_settings()
     _within(reason)
@@ -34,7 +34,7 @@ def cancel(id: OneId, reason: Reason, by: By = None, force: Force = False, as_js
 
 
 def resolve(
-    id: OneId,  # noqa: A002 - the design's word
+    id: OneId,
     choice: Annotated[list[str], typer.Argument(metavar="CHOICE...", help="What `status` offers, with its arguments.")],
     reason: Reason,
     by: By = None,
@@ -43,8 +43,8 @@ def resolve(
     as_json: AsJson = False,
 ) -> None:
     """Choose for an operation that waits for a human."""
-    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
-    from adapters.settings import load_settings  # noqa: PLC0415
+    from adapters.client import sakshi
+    from adapters.settings import load_settings
 
     settings = load_settings()
     _within(reason)
@@ -59,10 +59,10 @@ def resolve(
 
 def resolution_of(words: list[str], *, by: str, reason: str, until: str | None, force: bool) -> "Resolution":
     """The message that the typed words mean. Raises BadInput."""
-    from pydantic import ValidationError  # noqa: PLC0415 - quick --help
-    from ulid import ULID  # noqa: PLC0415
+    from pydantic import ValidationError
+    from ulid import ULID
 
-    from domain.messages import Resolution  # noqa: PLC0415
+    from domain.messages import Resolution
 
     match words:
         case ["accept", ("succeeded" | "failed") as outcome]:
@@ -87,13 +87,13 @@ def _adopted(words: list[str]) -> "dict[str, Json]":
     if not words or any("=" not in word for word in words[1:]):
         raise BadInput("adopt needs the job's id, and then NAME=VALUE for each further name")
     pairs = [word.partition("=") for word in words[1:]]
-    return {"id": words[0]} | {name: value for name, _, value in pairs}
+    return {"id": words[0], **{name: value for name, _, value in pairs}}
 
 
 def _instant(text: str) -> datetime:
-    from datetime import UTC  # noqa: PLC0415 - one import less where it is not needed
+    from datetime import UTC
 
-    from commands.starting import duration  # noqa: PLC0415
+    from commands.starting import duration
 
     if text[-1:] in "smhd" and text[:1].isdigit():
         return datetime.now(UTC) + duration(text)
@@ -115,7 +115,7 @@ def person(given: str | None, local: str) -> str:
 
 
 def _within(reason: str) -> None:
-    from domain.messages import MAX_REASON  # noqa: PLC0415 - quick --help
+    from domain.messages import MAX_REASON
 
     if len(reason) > MAX_REASON:
         raise BadInput(f"a reason has at most {MAX_REASON} characters")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -11,11 +11,11 @@ from commands.output import AsJson, ExitCode, OneId, perform, stop, write_json, 
 from domain.evidence import Json
 
 
-def status(id: OneId, as_json: AsJson = False) -> None:  # noqa: A002 - the design's word
+def status(id: OneId, as_json: AsJson = False) -> None:
     """How an operation stands, from the ledger alone."""
-    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
-    from adapters.settings import load_settings  # noqa: PLC0415
-    from adapters.showing.text import status_text  # noqa: PLC0415
+    from adapters.client import sakshi
+    from adapters.settings import load_settings
+    from adapters.showing.text import status_text
 
     async def work() -> dict[str, Json]:
         async with sakshi(load_settings()) as there:
@@ -31,11 +31,11 @@ def wait(
     as_json: AsJson = False,
 ) -> None:
     """Wait until each operation is final, in attention or awaiting approval."""
-    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
-    from adapters.settings import load_settings  # noqa: PLC0415
-    from adapters.showing.status import exit_code_of  # noqa: PLC0415
-    from adapters.showing.text import status_text  # noqa: PLC0415
-    from commands.starting import duration  # noqa: PLC0415
+    from adapters.client import sakshi
+    from adapters.settings import load_settings
+    from adapters.showing.status import exit_code_of
+    from adapters.showing.text import status_text
+    from commands.starting import duration
 
     limit: timedelta | None = duration(timeout) if timeout else None
 
@@ -59,12 +59,12 @@ def gravest(codes: Sequence[int]) -> int:
     return next(int(code) for code in _GRAVITY if code in codes)
 
 
-def watch(id: OneId, as_json: AsJson = False) -> None:  # noqa: A002 - the design's word
+def watch(id: OneId, as_json: AsJson = False) -> None:
     """Follow an operation, with progress, until it is final or needs a human."""
-    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
-    from adapters.settings import load_settings  # noqa: PLC0415
-    from adapters.showing.live import Follower  # noqa: PLC0415
-    from adapters.showing.status import exit_code_of  # noqa: PLC0415
+    from adapters.client import sakshi
+    from adapters.settings import load_settings
+    from adapters.showing.live import Follower
+    from adapters.showing.status import exit_code_of
 
     async def work() -> int:
         last: dict[str, Json] = {}
@@ -91,14 +91,15 @@ def list_operations(
     as_json: AsJson = False,
 ) -> None:
     """List operations, the newest change first."""
-    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
-    from adapters.settings import load_settings  # noqa: PLC0415
-    from adapters.showing.text import list_text  # noqa: PLC0415
-    from domain.errors import BadInput  # noqa: PLC0415
-    from domain.lifecycle import STATES  # noqa: PLC0415
+    from adapters.client import sakshi
+    from adapters.settings import load_settings
+    from adapters.showing.text import list_text
+    from domain.errors import BadInput
+    from domain.standing import State
 
-    if state is not None and state not in STATES:
-        raise BadInput(f"no state {state[:40]}", hint=f"states: {', '.join(STATES)}")
+    states = get_args(State)
+    if state is not None and state not in states:
+        raise BadInput(f"no state {state[:40]}", hint=f"states: {', '.join(states)}")
 
     async def work() -> dict[str, Json]:
         async with sakshi(load_settings()) as there:
@@ -109,15 +110,15 @@ def list_operations(
 
 
 def evidence(
-    id: OneId,  # noqa: A002 - the design's word
+    id: OneId,
     every: Annotated[bool, typer.Option("--all", help="Unchanged readings too, each by itself.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """The entries of an operation: what was asked, allowed, sent, observed and done."""
-    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
-    from adapters.settings import load_settings  # noqa: PLC0415
-    from adapters.showing.entries import evidence_of  # noqa: PLC0415
-    from adapters.showing.text import evidence_text  # noqa: PLC0415
+    from adapters.client import sakshi
+    from adapters.settings import load_settings
+    from adapters.showing.entries import evidence_of
+    from adapters.showing.text import evidence_text
 
     async def work() -> dict[str, Json]:
         async with sakshi(load_settings()) as there:
@@ -129,17 +130,17 @@ def evidence(
 
 
 def result(
-    id: OneId,  # noqa: A002 - the design's word
+    id: OneId,
     output: Annotated[str | None, typer.Option("--output", metavar="DIR", help="Write it there; - writes to stdout.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """The verified result, and with --output its bytes, verified again on the way out."""
-    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
-    from adapters.result_store import ObstoreResults, write_out  # noqa: PLC0415
-    from adapters.settings import load_settings  # noqa: PLC0415
-    from adapters.showing.text import result_text  # noqa: PLC0415
-    from domain.errors import BadInput, Refused  # noqa: PLC0415
+    from adapters.client import sakshi
+    from adapters.result_store import ObstoreResults, write_out
+    from adapters.settings import load_settings
+    from adapters.showing.text import result_text
+    from domain.errors import BadInput, Refused
 
     if output == "-" and as_json:
         raise BadInput("--output - and --json both want stdout")
@@ -149,16 +150,14 @@ def result(
         async with sakshi(settings) as there:
             stream = await there.find(id)
             found = await there.status(stream)
-            shown: Mapping[str, Json] | None = cast("Mapping[str, Json] | None", found["result"])
+            shown = cast("Mapping[str, Json] | None", found["result"])
             if shown is None:
                 raise Refused(f"{stream} is {found['state']} and has no verified result", hint=f"python starter.py status {stream}")
-            written: Json = None
             if output is not None:
                 standing = (await there.ledger.record(stream)).standing
-                place = "-" if output == "-" else Path(output)
-                await write_out(ObstoreResults(settings.results), standing.outputs, place, force=force)
-                written = None if output == "-" else str(Path(output).absolute())
-            return {"schema": "sakshi.result/1", "id": stream, "state": found["state"], "outcome": found["outcome"], **shown, "written": written}
+                await write_out(ObstoreResults(settings.results), standing.outputs, "-" if output == "-" else Path(output), force=force)
+            named = {name: found[name] for name in ("id", "state", "outcome")}
+            return {"schema": "sakshi.result/1", **named, **shown, "written": None if output == "-" else output}
 
     found = perform(work)
     if as_json:

@@ -6,6 +6,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from enum import IntEnum
@@ -60,12 +61,17 @@ def stop(code: ExitCode | int) -> None:
 
 
 def perform(work: Callable[[], Awaitable[T]]) -> T:
-    """Run a command's work to its end."""
+    """Run a command's work to its end. SIGTERM ends it like Ctrl-C: in order."""
 
     async def main() -> T:
-        return await work()
+        task = asyncio.ensure_future(work())
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await task
 
-    return asyncio.run(main())
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 def error_shape(error: SakshiError) -> dict[str, object]:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 def run(
     contract: Annotated[str | None, typer.Argument(metavar="CONTRACT[@VERSION]", help="See `contracts list`.")] = None,
-    input: Annotated[str | None, typer.Option("--input", help="JSON, the path of a JSON file, or - for stdin.")] = None,  # noqa: A002
+    input: Annotated[str | None, typer.Option("--input", help="JSON, the path of a JSON file, or - for stdin.")] = None,
     target: Annotated[str | None, typer.Option("--target", help="A named set of target values from the settings.")] = None,
     key: Annotated[str | None, typer.Option("--key", help="Your own key: the same key means the same operation.")] = None,
-    id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,  # noqa: A002
+    id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
     principal: Annotated[str | None, typer.Option("--principal", help="For whom it is done. Unset: you.")] = None,
     tenant: Annotated[str | None, typer.Option("--tenant", help="Whose data and budget it is.")] = None,
     reason: Annotated[str | None, typer.Option("--reason", help="Why. It is recorded, and policy sees it.")] = None,
@@ -34,8 +34,8 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Start one operation. It goes on whatever happens to this command."""
-    from adapters.client import sakshi  # noqa: PLC0415 - quick --help
-    from adapters.settings import load_settings  # noqa: PLC0415
+    from adapters.client import sakshi
+    from adapters.settings import load_settings
 
     limit = duration(timeout) if timeout else None
     if (contract is None) == (again is None):
@@ -58,8 +58,8 @@ def run(
 
 
 async def _said(there: "Sakshi", started: "Started", *, wait: bool, timeout: timedelta | None, as_json: bool) -> int:
-    from adapters.showing.status import exit_code_of  # noqa: PLC0415
-    from adapters.showing.text import status_text  # noqa: PLC0415
+    from adapters.showing.status import exit_code_of
+    from adapters.showing.text import status_text
 
     if wait and not as_json:
         note(f"{started.id} {'started' if started.created else 'was there already'}; waiting (Ctrl-C stops the waiting only)")
@@ -75,9 +75,9 @@ def _asked(
     settings: "Settings", there: "Sakshi", reference: str, text: str | None, target: str | None, key: str | None,
     principal: str | None, tenant: str | None, reason: str | None,
 ) -> "Asked":  # fmt: skip
-    from adapters.contract_files import ContractFolder  # noqa: PLC0415
-    from domain.jsontext import parse_input  # noqa: PLC0415
-    from domain.opening import Asked  # noqa: PLC0415
+    from adapters.contract_files import ContractFolder
+    from domain.jsontext import parse_input
+    from domain.opening import Asked
 
     contract = ContractFolder(settings.contracts_dir).get(reference)
     if text is None:
@@ -102,11 +102,11 @@ def _only_again(**others: object) -> None:
 
 async def _again(there: "Sakshi", prefix: str, *, key: str | None, principal: str | None, reason: str | None) -> "Asked":
     """The same input under the contract as it was pinned, for the same tenant; a new id, and so a new token."""
-    from adapters.showing.status import effect_is_over  # noqa: PLC0415
-    from domain.contract_loading import contract_from_canonical  # noqa: PLC0415
-    from domain.errors import Refused  # noqa: PLC0415
-    from domain.fingerprint import SALT_BYTES  # noqa: PLC0415
-    from domain.opening import Asked  # noqa: PLC0415
+    from adapters.showing.status import effect_is_over
+    from domain.contract_loading import contract_from_canonical
+    from domain.errors import Refused
+    from domain.fingerprint import SALT_BYTES
+    from domain.opening import Asked
 
     if not reason:
         raise BadInput("--again needs --reason")
@@ -147,7 +147,7 @@ def target_of(settings: "Settings", contract: "Contract", name: str | None) -> d
 
 def target_sets(settings: "Settings") -> dict[str, dict[str, str]]:
     """The operator's sets, and on the embedded stack `sim`, the simulator."""
-    from adapters.stack_file import running_stack  # noqa: PLC0415
+    from adapters.stack_file import running_stack
 
     stack = running_stack(settings.home) if settings.embedded else None
     return ({} if stack is None else {"sim": {"server": stack.simulator}}) | settings.targets
@@ -155,7 +155,7 @@ def target_sets(settings: "Settings") -> dict[str, dict[str, str]]:
 
 def read_argument(text: str) -> bytes:
     """What `--input` means: JSON itself, a file's content, or stdin. Raises BadInput."""
-    from domain.jsontext import MAX_INPUT_BYTES  # noqa: PLC0415
+    from domain.jsontext import MAX_INPUT_BYTES
 
     if text == "-":
         return sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
@@ -171,7 +171,7 @@ def read_argument(text: str) -> bytes:
 
 def duration(text: str) -> timedelta:
     """`30s`, `5m`, `2h`. Raises BadInput."""
-    from domain.grammar import parse_duration  # noqa: PLC0415
+    from domain.grammar import parse_duration
 
     try:
         return parse_duration(text)

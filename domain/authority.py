@@ -83,7 +83,7 @@ def action_hash(
         "origin": origin,
         "credential": {"name": credential.get("name", ""), "account": credential.get("account", "")},
         "effect": effect,
-        "requirement": requirement.model_dump(mode="json"),
+        "requirement": {"roles": list(requirement.roles), "count": requirement.count, "four_eyes": requirement.four_eyes},
         "round": round,
         "generation": generation,
         "expires_at": expires_at,

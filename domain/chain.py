@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from domain.evidence import Evidence, Json, instant_text, parse_evidence
+from domain.evidence import Evidence, Json, instant_text, parse_evidence, recordable
 from domain.fingerprint import canonical
 
 VERSION = 1
@@ -22,7 +22,7 @@ Role = Literal["move", "stay", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry as stored. `bytes` are canonical and are what is hashed; the rest is read from them."""
+    """One entry as stored. `raw` is canonical and is what is hashed; the rest is read from it."""
 
     seq: int
     prev: str
@@ -76,7 +76,7 @@ def make_entry(
             "stream": stream,
             "seq": seq,
             "at": instant_text(evidence.at),
-            "actor": evidence.actor,
+            "actor": recordable(evidence.actor),
             "kind": evidence.kind,
             "role": role,
             "epoch": epoch,
@@ -164,7 +164,7 @@ def _verify_row(ledger_id: str, stream: str, row: Stored, expected: int, prev: s
         if value["v"] != VERSION:
             return f"unknown entry version {value['v']!r}"
         said = {name: value[name] for name in ("ledger_id", "stream", "seq", "at", "actor", "kind")}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "bytes are not an entry"
     held = {"ledger_id": ledger_id, "stream": stream, "seq": row.seq, "at": row.at, "actor": row.actor, "kind": row.kind}
     return next((f"column {name} differs from the entry" for name in held if held[name] != said[name]), None)

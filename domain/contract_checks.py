@@ -17,6 +17,7 @@ from domain.contract_texts import Path, Text, fits, texts
 from domain.errors import BadInput
 from domain.fingerprint import MIN_TOKEN_BITS, token_length
 from domain.input_schema import check_schema, has_path, is_required
+from domain.lookup_checks import check_lookups
 from domain.patterns import pattern
 from domain.stages import Token
 from domain.templates import compile_template
@@ -41,7 +42,6 @@ NOT_BUILT: Final = (
     NotBuilt("http.quota"),
     NotBuilt("create.before"),
     NotBuilt("create.token.from"),
-    NotBuilt("create.compare"),
     NotBuilt("observe.before"),
     NotBuilt("observe.counts"),
     NotBuilt("observe.states.*.is", "is", "ended"),
@@ -59,7 +59,6 @@ NOT_BUILT: Final = (
     NotBuilt("collect.each"),
     NotBuilt("collect.outputs"),
     NotBuilt("collect.items"),
-    NotBuilt("reconcile", "is not", "none"),
     NotBuilt("record.bodies", "is", "keep"),
     NotBuilt("record.sensitive"),
 )
@@ -162,6 +161,7 @@ def check_contract(contract: Contract) -> Iterator[Problem]:
     yield from _check_token(contract, found)
     yield from _check_order(contract)
     yield from _check_stages(contract)
+    yield from (Problem(path, wanted) for path, wanted in check_lookups(contract))
     for path, request in _requests(contract):
         yield from _check_request(contract, path, request)
 
@@ -278,6 +278,7 @@ def _check_order(contract: Contract) -> Iterator[Problem]:
     if contract.collect:
         lists.append((("collect", "from"), contract.collect.source))
         lists.extend((("collect", "from", index, "answers"), source.answers) for index, source in enumerate(contract.collect.source))
+    lists.extend((("reconcile", index, "answers"), lookup.answers) for index, lookup in enumerate(contract.reconcile))
     for path, entries in lists:
         earlier: list[object] = []
         for index, entry in enumerate(entries):
@@ -309,6 +310,9 @@ def _requests(contract: Contract) -> Iterator[tuple[Path, Request]]:
     for index, source in enumerate(contract.collect.source if contract.collect else ()):
         if source.request:
             yield ("collect", "from", index, "request"), source.request
+    for index, lookup in enumerate(contract.reconcile):
+        if lookup.request:
+            yield ("reconcile", index, "request"), lookup.request
 
 
 def _check_request(contract: Contract, path: Path, request: Request) -> Iterator[Problem]:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, T
 
 Json = JsonValue
 MAX_TEXT = 1024
+MAX_DEPTH = 64
 
 
 def instant(moment: datetime) -> datetime:
@@ -31,6 +32,9 @@ def instant_text(moment: datetime) -> str:
     return instant(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+"""A number that comes back from its entry as the number it was."""
+
 Instant = Annotated[datetime, PlainSerializer(instant_text, return_type=str)]
 
 
@@ -42,19 +46,27 @@ def bounded(text: str, limit: int = MAX_TEXT) -> str:
 
 def recordable(value: object) -> Json:
     """`value` as JSON that canonical JSON and both databases can carry. Total: what does not fit becomes text."""
+    return _recordable(value, 0)
+
+
+def _recordable(value: object, depth: int) -> Json:
     match value:
         case None | bool():
             return value
         case int():
             return value if -(2**53) < value < 2**53 else (str(value) if value.bit_length() < 4096 else "integer out of range")
         case float():
-            return value if math.isfinite(value) else str(value)
+            # Canonical JSON writes a whole number without a point: a large one would come back as an integer it refuses.
+            return value if math.isfinite(value) and not (value.is_integer() and 2**53 <= abs(value) < 1e21) else str(value)
         case str():
             return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        case Mapping() | list() | tuple() if depth == MAX_DEPTH:
+            return "nested too deeply"
         case Mapping():
-            return {str(recordable(str(name))): recordable(item) for name, item in cast("Mapping[object, object]", value).items()}
+            named = cast("Mapping[object, object]", value).items()
+            return {str(_recordable(str(name), depth)): _recordable(item, depth + 1) for name, item in named}
         case list() | tuple():
-            return [recordable(item) for item in cast("list[object]", value)]
+            return [_recordable(item, depth + 1) for item in cast("list[object]", value)]
         case datetime():
             return instant_text(value)
         case _:
@@ -294,7 +306,7 @@ class Observation(Base):
     remote_state: str | None = None
     provider_at: str | None = None
     progress: dict[str, Json] | None = None
-    counts: dict[str, int] | None = None
+    counts: dict[str, Count] | None = None
     began: Instant
     http: Http | None = None
     words: Words = Words()

@@ -8,6 +8,7 @@
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
@@ -20,11 +21,13 @@ from pydantic import JsonValue
 
 from domain.errors import BadInput
 from domain.functions import FUNCTIONS, Budget, TooMuch
-from domain.jsontext import MAX_DEPTH, equal
+from domain.jsontext import MAX_DEPTH, NotReadable, equal, parse_answer
 
 __all__ = ["FUNCTIONS", "BadExpression", "Expression", "Scope", "TooMuch", "compile_expression", "evaluate", "first_value"]
 
 MAX_EXPRESSION: Final = 4_096
+
+_QUOTED: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?P<literal>(?:\\.|[^`\\])*)`""", re.DOTALL)
 
 Node = dict[str, Any]
 """A node of jmespath's syntax tree: `type`, `children`, and `value` where it has one."""
@@ -103,11 +106,14 @@ def compile_expression(text: str) -> Expression:
     if len(text) > MAX_EXPRESSION:
         raise BadExpression(f"an expression of at most {MAX_EXPRESSION} characters")
     try:
+        _check_literals(text)
         tree = cast("Node", jmespath.parser.Parser().parse(text).parsed)
         paths = frozenset(_paths(tree))
         _check_functions(tree)
     except jmespath.exceptions.JMESPathError as error:
         raise BadExpression(f"a JMESPath expression ({str(error).splitlines()[0]})") from None
+    except NotReadable:
+        raise BadExpression("a JMESPath expression (a literal in backticks must be JSON)") from None
     except (RecursionError, ValueError, IndexError):
         raise BadExpression("a JMESPath expression") from None
     return Expression(text, tree, frozenset(path[0] for path in paths), paths)
@@ -222,6 +228,13 @@ def _lead(node: Node) -> tuple[tuple[str, ...], bool]:
         if not whole or node["type"] in _INNER:
             return found, False
     return found, True
+
+
+def _check_literals(text: str) -> None:
+    """The library takes a literal that is not JSON for text. Here it is a mistake."""
+    for quoted in _QUOTED.finditer(text):
+        if quoted["literal"] is not None:
+            parse_answer(quoted["literal"].replace("\\`", "`"))
 
 
 def _check_functions(node: Node) -> None:

@@ -24,6 +24,7 @@ _COMMIT = b"sakshi/commit/v1\0"
 
 MARK_LENGTH = 30
 SALT_BYTES = 32
+TOKEN_LENGTH = 40
 MIN_TOKEN_BITS = 96
 """A token with fewer bits could meet another by chance; a contract that allows no more is refused."""
 
@@ -34,11 +35,11 @@ def canonical(value: object) -> bytes:
     """RFC 8785 bytes of a JSON value.
 
     Raises BadInput for what canonical JSON cannot carry: integers of 2^53 and more, numbers that are not finite, lone
-    surrogates, keys that are not text.
+    surrogates, keys that are not text, values nested beyond all measure.
     """
     try:
         return rfc8785.dumps(value)  # pyright: ignore[reportArgumentType]
-    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError) as error:
         raise BadInput(f"not representable as canonical JSON: {type(error).__name__}", hint="send large numbers as text") from None
 
 
@@ -99,10 +100,12 @@ def shape(digest: bytes, *, format: str, min: int | None = None, max: int | None
 def token_length(letters: int, *, min: int | None, max: int | None) -> int:
     """How many characters of an alphabet of `letters` a token takes: 40 if the provider allows it.
 
-    Raises BadInput if `max` (or a one-letter alphabet) leaves fewer than MIN_TOKEN_BITS bits.
+    Raises BadInput if `max` (or a one-letter alphabet) leaves fewer than MIN_TOKEN_BITS bits, or if `min` is above `max`.
     """
-    length = 40 if max is None else (40 if max > 40 else max)
+    length = TOKEN_LENGTH if max is None or max >= TOKEN_LENGTH else max
     length = length if min is None or min <= length else min
+    if min is not None and max is not None and min > max:
+        raise BadInput(f"a token cannot have at least {min} and at most {max} characters")
     if letters < 2 or letters**length < 2**MIN_TOKEN_BITS:
         raise BadInput(f"a token of {length} characters over {letters} letters could meet another by chance")
     return length

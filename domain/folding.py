@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from domain.chain import Entry
 from domain.evidence import (
+    Callback,
     CancelAnswer,
     Clock,
     Closed,
@@ -26,11 +27,15 @@ from domain.evidence import (
     OwnerClaim,
     Policy,
     Ref,
+    Regressed,
     ResultOutcome,
     StepOutcome,
 )
 from domain.facts import ContractFacts
 from domain.standing import HELD_READS_BEFORE_FLAG, UNPROVEN_MEANINGS, Answered, Attempt, Flag, Standing, Verdict
+
+LOST_ATTEMPT = 0
+"""Attempts count from 1; this one stands for whatever a regressed ledger no longer shows."""
 
 
 def opened_standing(opened: Opened) -> Standing:
@@ -53,34 +58,34 @@ def fold(entries: "list[Entry] | tuple[Entry, ...]") -> Standing:
 def apply(standing: Standing, entry: Entry) -> Standing:
     """The standing after one more entry."""
     evidence = entry.evidence
-    if entry.role == "note":
-        return _note(standing, evidence, entry)
-    change: dict[str, object] = {"epoch": entry.epoch, "turn": entry.turn}
-    change |= _by_kind(standing, evidence, entry)
-    to = entry.to
-    if entry.role == "move":
-        change |= {"state": to, "state_since": evidence.at, "tries": 0, "held_run": 0, "next_at": change.get("next_at")}
-        change |= _entering(standing, str(to), evidence, change)
+    change = _noted(standing, evidence, entry) if entry.role == "note" else _owned(standing, evidence, entry)
     after = standing.model_copy(update=change)
     if after.attention != standing.attention:
         after = after.model_copy(update={"attention_since": evidence.at if after.attention else None})
     return after
 
 
-def _note(standing: Standing, evidence: Evidence, entry: Entry) -> Standing:
+def _owned(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str, object]:
+    change: dict[str, object] = {"epoch": entry.epoch, "turn": entry.turn, **_by_kind(standing, evidence, entry)}
+    if entry.role == "move":
+        change |= {"state": entry.to, "state_since": evidence.at, "tries": 0, "next_at": change.get("next_at")}
+        change |= _entering(standing, str(entry.to), evidence, change)
+    return change
+
+
+def _noted(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str, object]:
     match evidence:
+        case Late(of=None):
+            return {"unread_late": (*standing.unread_late, entry.seq)}
         case Late():
-            return standing.model_copy(update={"unread_late": (*standing.unread_late, entry.seq)})
-        case Decision(meaning="refused"):
-            answered = standing.answered | {evidence.request_id: Answered(accepted=False, why=evidence.why, seq=entry.seq)}
-            return standing.model_copy(update={"answered": answered, "refusals": standing.refusals + 1})
+            return {"unread_late": tuple(seq for seq in standing.unread_late if seq != evidence.of)}
         case Decision():
-            answered = standing.answered | {evidence.request_id: Answered(accepted=True, why=None, seq=entry.seq)}
-            return standing.model_copy(update={"answered": answered})
+            answered = Answered(accepted=False, why=evidence.why or "it came too late to change anything", seq=entry.seq)
+            return {"answered": standing.answered | {evidence.request_id: answered}, "refusals": standing.refusals + 1}
         case Linked(meaning="retried_by"):
-            return standing.model_copy(update={"retried_by": evidence.other})
+            return {"retried_by": evidence.other}
         case _:
-            return standing
+            return {}
 
 
 def _by_kind(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str, object]:
@@ -100,13 +105,18 @@ def _by_kind(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[st
         case CancelAnswer():
             return _cancel_answered(standing, evidence)
         case Lookup():
-            return _looked_up(standing, evidence)
+            return _looked_up(standing, evidence, entry)
         case StepOutcome():
-            return {"next_at": evidence.next_at, "tries": standing.tries + 1}
+            return {"next_at": evidence.next_at, "tries": standing.tries + 1, "violation": evidence.violation or standing.violation}
         case ResultOutcome():
-            return _collected(standing, evidence)
+            return _collected(standing, evidence, entry)
+        case Callback():
+            return {"job": evidence.job, "job_at": evidence.at} if standing.job is None else {}
         case Clock():
-            return {"why": f"the {evidence.meaning} deadline passed"}
+            return _passed(standing, evidence, entry)
+        case Regressed() if entry.role == "move":
+            # The entries that the ledger no longer holds may have been attempts.
+            return {"unproven": (*standing.unproven, (standing.generation, LOST_ATTEMPT))}
         case _:
             return {}
 
@@ -121,14 +131,17 @@ def _decided(standing: Standing, decision: Decision, entry: Entry) -> dict[str, 
         case "cancel":
             change |= {"cancel_wanted": True, "cancel_forced": decision.force, "cancel_sent": False}
         case "adopt":
-            change |= {"job": decision.arguments, "job_at": decision.at, "seen": False}
+            change |= {"job": decision.arguments, "job_at": decision.at, "seen": False, "violation": None}
+            if standing.job is not None and standing.job.get("id") != decision.arguments.get("id"):
+                change |= {"verdict": None, "cancel_acknowledged": False}
+            deadlines["result"] = decision.at + timedelta(milliseconds=standing.facts.deadlines_ms.result)
         case "look":
             change |= {"reconcile_left": standing.facts.reconcile_entries, "reconcile_entry": 0, "candidates": ()}
         case "replay":
             change |= {"cancel_wanted": False}
             deadlines["create"] = decision.at + timedelta(milliseconds=standing.facts.deadlines_ms.create)
         case "retry_create":
-            change |= {"cancel_wanted": False} | _next_generation(standing)
+            change |= {"cancel_wanted": False, "unproven": _with_open(standing), "open_attempt": None} | _next_generation(standing)
             deadlines["create"] = decision.at + timedelta(milliseconds=standing.facts.deadlines_ms.create)
         case "resume":
             name = "cancel" if standing.state == "cancellation_unconfirmed" else "result"
@@ -139,6 +152,26 @@ def _decided(standing: Standing, decision: Decision, entry: Entry) -> dict[str, 
         case _:
             pass
     return change | {"deadlines": deadlines}
+
+
+def _with_open(standing: Standing) -> tuple[tuple[int, int], ...]:
+    opened = standing.open_attempt
+    return standing.unproven if opened is None else (*standing.unproven, (opened.generation, opened.attempt))
+
+
+def _passed(standing: Standing, clock: Clock, entry: Entry) -> dict[str, object]:
+    if entry.role != "move":
+        return {}
+    change: dict[str, object] = {"why": f"the {clock.meaning} deadline passed"}
+    if clock.meaning == "lookup":
+        change["reconcile_left"] = 0  # a human is asked; `look` gives all entries again
+    if clock.meaning == "collect" and _ends_without_result(standing):
+        change["flags"] = (*standing.flags, Flag(word="leftovers", since=clock.at, why="they could not be had in time"))
+    return change
+
+
+def _ends_without_result(standing: Standing) -> bool:
+    return standing.verdict is not None and standing.verdict.verdict in {"failed", "cancelled"}
 
 
 def _next_generation(standing: Standing) -> dict[str, object]:
@@ -163,6 +196,7 @@ def _intended(standing: Standing, intent: Intent, entry: Entry) -> dict[str, obj
             request = Ref(digest=intent.request.ref, size=intent.request.body_bytes) if intent.request else standing.request
             return {
                 "attempts": standing.attempts + 1,
+                "unproven": _with_open(standing),
                 "open_attempt": attempt,
                 "first_intent_at": standing.first_intent_at or intent.at,
                 "last_intent_at": intent.at,
@@ -201,7 +235,9 @@ def _closed(standing: Standing, evidence: Closed, entry: Entry) -> dict[str, obj
         change["violation"] = evidence.violation
     elif meaning in {"accepted", "finished"} and evidence.job and standing.job is None:
         change |= {"job": evidence.job, "job_at": evidence.at}
-    if meaning == "finished" and standing.verdict is None:
+    if entry.role == "move" and entry.to == "create_pending":
+        change |= _next_generation(standing)  # proven late: as if a lookup had shown that nothing is there
+    if meaning == "finished" and entry.role == "move" and standing.verdict is None:
         began = evidence.http.began if evidence.http else evidence.at
         change["verdict"] = Verdict(
             verdict=evidence.verdict or "succeeded", at=evidence.at, began=began, call="create", seq=entry.seq, observed=evidence.observed
@@ -265,17 +301,17 @@ def _cancel_answered(standing: Standing, answer: CancelAnswer) -> dict[str, obje
     return change
 
 
-def _looked_up(standing: Standing, lookup: Lookup) -> dict[str, object]:
+def _looked_up(standing: Standing, lookup: Lookup, entry: Entry) -> dict[str, object]:
     change: dict[str, object] = {"next_at": lookup.next_at, "tries": standing.tries + 1}
     if lookup.exhausted or lookup.meaning == "candidates":
         change |= {"reconcile_left": max(0, standing.reconcile_left - 1), "reconcile_entry": standing.reconcile_entry + 1, "tries": 0}
     match lookup.meaning:
-        case "found":
+        case "found" if standing.job is None:
             change |= {"job": lookup.job, "job_at": lookup.at}
         case "candidates":
             change |= {"candidates": (*standing.candidates, *lookup.candidates)}
-        case "absent":
-            change |= {"unproven": (), "open_attempt": None} | _next_generation(standing)
+        case "absent" if not standing.unnamed:
+            change |= _absent(standing, entry)
         case "violation":
             change |= {"violation": lookup.violation}
         case _:
@@ -283,7 +319,19 @@ def _looked_up(standing: Standing, lookup: Lookup) -> dict[str, object]:
     return change
 
 
-def _collected(standing: Standing, result: ResultOutcome) -> dict[str, object]:
+def _absent(standing: Standing, entry: Entry) -> dict[str, object]:
+    """Nothing was made of this generation. What earlier ones came to is not shown by that."""
+    opened = standing.open_attempt
+    change: dict[str, object] = {
+        "unproven": tuple(one for one in standing.unproven if one[0] != standing.generation),
+        "open_attempt": None if opened and opened.generation == standing.generation else opened,
+    }
+    if entry.to == "create_pending":
+        return change | _next_generation(standing)
+    return change | ({"reconcile_left": 0} if entry.to == "create_unknown" else {})
+
+
+def _collected(standing: Standing, result: ResultOutcome, entry: Entry) -> dict[str, object]:
     change: dict[str, object] = {"next_at": result.next_at, "tries": standing.tries + 1, "problems": result.problems}
     match result.meaning:
         case "verified" | "none" | "empty":
@@ -292,8 +340,8 @@ def _collected(standing: Standing, result: ResultOutcome) -> dict[str, object]:
             change |= {"invalid_results": standing.invalid_results + 1, "outputs": result.outputs}
         case _:
             pass
-    leftover = standing.verdict is not None and standing.verdict.verdict in {"failed", "cancelled"}
-    if leftover and result.meaning in {"invalid", "gone"}:
+    had = result.meaning in {"verified", "none", "empty"}
+    if not had and entry.role == "move" and _ends_without_result(standing):
         why = result.problems[0] if result.problems else "the provider no longer has it"
         change["flags"] = (*standing.flags, Flag(word="leftovers", since=result.at, why=why))
     if result.meaning == "refused" and not any(flag.word == "read_rejected" for flag in standing.flags):
@@ -302,6 +350,11 @@ def _collected(standing: Standing, result: ResultOutcome) -> dict[str, object]:
     return change
 
 
+_CONTRADICTION = {
+    "exchange": "an answer to the create names another job than the one known",
+    "late": "a late answer to the create names another job than the one known",
+    "reading": "a later reading contradicts the first terminal observation",
+}
 _CLOCK_OF: dict[str, str] = {
     "awaiting_approval": "approval",
     "approved": "create",
@@ -323,6 +376,10 @@ def _entering(standing: Standing, to: str, evidence: Evidence, change: Mapping[s
         deadlines[clock] = evidence.at + timedelta(milliseconds=span)
     if to == "awaiting_approval":
         entered |= {"round": standing.round + 1, "refusals": 0}
+    if to == "create_pending" and "create" not in deadlines:
+        deadlines["create"] = evidence.at + timedelta(milliseconds=spans.create)
+    if to == "contract_violation" and change.get("violation") in (None, standing.violation):
+        entered["violation"] = {"why": _CONTRADICTION.get(evidence.kind, "the provider contradicted itself")}
     if to in {"accepted", "cancel_requested"} and "result" not in deadlines:
         deadlines["result"] = evidence.at + timedelta(milliseconds=spans.result)
     return entered | {"deadlines": deadlines}

@@ -7,7 +7,6 @@ what it cannot take raises, and an expression that raises has no value.
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
@@ -19,11 +18,14 @@ import jmespath.functions
 from jmespath.functions import signature
 from pydantic import JsonValue
 
-from domain.jsontext import MAX_DEPTH, MAX_DIGITS, equal, parse_answer
+from domain.jsontext import MAX_DEPTH, MAX_DIGITS, MAX_NODES, equal, parse_answer
 from domain.patterns import pattern
 
 MAX_VISITS: Final = 50_000
-MAX_BUILT: Final = 1_000_000
+MAX_BUILT: Final = MAX_NODES + 50_000
+"""A whole answer can be taken as a value, if it can be read at all; doubling it can't."""
+CHARACTERS: Final = 64
+"""So many characters count as one element: 16 MiB of text fit."""
 UNIX_FROM: Final = 1_000_000_000
 """From here on a number that stands for a time is Unix time; below it is a count of seconds."""
 
@@ -56,12 +58,17 @@ class Budget:
 
     def built(self, value: object) -> None:
         """Count a new value by its own length; what it holds was counted when it was made."""
-        if isinstance(value, str | list | dict):
-            self.charge(len(cast("Sequence[object]", value)))
+        match value:
+            case str():
+                self.charge(1, len(value))
+            case list() | dict():
+                self.charge(len(cast("Sequence[object]", value)))
+            case _:
+                pass
 
-    def charge(self, size: int) -> None:
-        """Count `size` elements or characters."""
-        self._built -= size
+    def charge(self, elements: int, characters: int = 0) -> None:
+        """Count elements, and characters as what they cost beside them."""
+        self._built -= elements + characters // CHARACTERS
         if self._built < 0:
             raise TooMuch("size")
 
@@ -69,20 +76,19 @@ class Budget:
         """Count a whole value as if it were written out: shared parts count each time, which is what makes doubling visible."""
         if depth > MAX_DEPTH:
             raise TooMuch("depth")
+        self.charge(1)
         match value:
             case str():
-                self.charge(len(value))
+                self.charge(0, len(value))
             case list():
-                self.charge(1)
                 for item in cast("list[object]", value):
                     self.measure(item, depth + 1)
             case dict():
-                self.charge(1)
                 for name, item in cast("dict[str, object]", value).items():
-                    self.charge(len(name))
+                    self.charge(0, len(name))
                     self.measure(item, depth + 1)
             case _:
-                self.charge(1)
+                pass
 
 
 def instant_of(value: JsonValue) -> datetime | None:
@@ -125,7 +131,7 @@ def http_date(text: str) -> datetime | None:
 
 
 def _from_unix(number: float) -> datetime | None:
-    if not math.isfinite(number) or number < UNIX_FROM:
+    if not number >= UNIX_FROM:
         return None
     try:
         return datetime.fromtimestamp(number, UTC)
@@ -173,7 +179,7 @@ class Functions(jmespath.functions.Functions):
 
     @signature({"types": ["string"]}, {"types": ["array-string"]})
     def _func_join(self, separator: str, parts: list[str]) -> str:
-        self._budget.charge(sum(map(len, parts)) + len(separator) * len(parts))
+        self._budget.charge(len(parts), sum(map(len, parts)) + len(separator) * len(parts))
         return separator.join(parts)
 
     @signature({"types": ["array", "string"]}, {"types": []})

@@ -149,7 +149,7 @@ def _expression_map(values: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, 
         try:
             _expressions(texts)
         except PydanticCustomError as error:
-            raise expected(error.message(), (name,)) from None
+            raise expected(error.message(), (name, *cast("dict[str, tuple[int]]", error.context)["path"])) from None
     return values
 
 

@@ -23,18 +23,17 @@ def _job_id(job: object) -> object:
     return cast("dict[str, Json]", job).get("id") if isinstance(job, dict) else None
 
 
-def _unproven_other(standing: Standing, evidence: Evidence) -> bool:
+def _all_proven(standing: Standing, evidence: Evidence) -> bool:
     this = _attempt_of(evidence)
     opened = standing.open_attempt
     still_open = opened is not None and (opened.generation, opened.attempt) != this
-    return still_open or any(one[0] == standing.generation and one != this for one in standing.unproven)
+    return not still_open and all(one == this for one in standing.unproven) and not standing.unnamed
 
 
-def _unproven_any_other(standing: Standing, evidence: Evidence) -> bool:
-    this = _attempt_of(evidence)
+def _earlier_proven(standing: Standing, _: Evidence) -> bool:
     opened = standing.open_attempt
-    still_open = opened is not None and (opened.generation, opened.attempt) != this
-    return still_open or any(one != this for one in standing.unproven) or standing.unnamed
+    open_earlier = opened is not None and opened.generation < standing.generation
+    return not open_earlier and all(one[0] >= standing.generation for one in standing.unproven)
 
 
 def _generation_proven(standing: Standing, _: Evidence) -> bool:
@@ -58,7 +57,8 @@ def _contradicts(standing: Standing, evidence: Evidence) -> bool:
     first = standing.verdict
     if first is None or not isinstance(evidence, Observation) or not standing.facts.terminal_is_final:
         return False
-    return evidence.began >= first.at and evidence.verdict != first.verdict
+    # In the same millisecond nobody can say which came first, and a false contradiction parks a good job.
+    return evidence.began > first.at and evidence.verdict != first.verdict
 
 
 def _leftover(standing: Standing, _: Evidence) -> bool:
@@ -76,13 +76,17 @@ def _deadline_over(standing: Standing, evidence: Evidence) -> bool:
 
 GUARDS: dict[str, tuple[str, Callable[[Standing, Evidence], bool]]] = {
     "clean": ("no attempt of any generation is unproven and no job is known", lambda s, _: s.clean),
-    "all proven": ("no other attempt of any generation is unproven", lambda s, e: not _unproven_any_other(s, e)),
+    "all proven": (
+        "no other attempt of any generation is unproven, and none was taken without an id",
+        _all_proven,
+    ),
     "generation proven": ("every attempt of this generation is proven", _generation_proven),
-    "U": ("another attempt of this generation is unproven", _unproven_other),
+    "earlier proven": ("every attempt of the generations before is proven", _earlier_proven),
     "R": ("replayable: token, window, deadline, no cancel wanted", lambda s, e: replayable(s, e.at)),
     "W": ("a cancel is wanted", lambda s, _: s.cancel_wanted),
     "attempt open": ("an intent has no outcome yet", lambda s, _: s.open_attempt is not None),
     "deadline over": ("the create deadline has passed", _deadline_over),
+    "names a job": ("it names a job", lambda _, e: bool(_field(e, "job"))),
     "other job": (
         "it names another job than the one known",
         lambda s, e: s.job is not None and _job_id(_field(e, "job")) not in (None, _job_id(s.job)),
@@ -98,7 +102,6 @@ GUARDS: dict[str, tuple[str, Callable[[Standing, Evidence], bool]]] = {
         lambda s, e: s.reconcile_left > (1 if _field(e, "exhausted") or e.key == "lookup.candidates" else 0),
     ),
     "leftover": ("the verdict was failed or cancelled", _leftover),
-    "partial: succeeded": ("the outcome is partial and the contract takes it as success", _partial_is("succeeded")),
     "partial: failed": ("the outcome is partial and the contract takes it as failure", _partial_is("failed")),
     "partial: attention": ("the outcome is partial and the contract leaves it to a human", _partial_is("attention")),
     "disagrees": (

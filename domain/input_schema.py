@@ -61,9 +61,9 @@ def _step(root: Schema, node: JsonValue | Schema, path: tuple[str, ...], depth: 
     properties = resolved.get("properties")
     if isinstance(properties, dict) and path[0] in properties:
         return _step(root, properties[path[0]], path[1:], depth + 1)
-    if _OPEN & resolved.keys() or isinstance(resolved.get("additionalProperties"), dict):
+    if _OPEN & resolved.keys() or resolved.get("additionalProperties", False) is not False:
         return True
-    return not isinstance(properties, dict) and resolved.get("additionalProperties") is not False
+    return not isinstance(properties, dict) and "additionalProperties" not in resolved
 
 
 def _resolved(root: Schema, node: JsonValue | Schema) -> Schema | None:

@@ -9,7 +9,7 @@
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal, cast
 
 from domain.errors import EvidenceError
@@ -156,13 +156,17 @@ OFFERED = frozenset({"resume", "cancel", "recollect", "abandon", "accept_succeed
 
 
 def choices(standing: Standing, at: datetime) -> tuple[str, ...]:
-    """What a human may choose now, in the order of CHOICES; empty where no human is needed."""
+    """What a human may choose now, in the order of CHOICES; empty where no human is needed.
+
+    A choice leads out of the state: a cancel of an unknown create is only remembered, and is none.
+    """
     if not standing.attention:
         return ()
     offered: list[str] = []
     for verb in CHOICES:
         probe = Decision.model_construct(at=at, actor="", meaning=verb, request_id="", verb=verb, by="")
-        if verb in OFFERED and permits(standing, probe):
+        row = find_row(standing, probe) if verb in OFFERED else None
+        if row is not None and row.to != "stay":
             offered.append(verb)
     return tuple(offered)
 
@@ -178,9 +182,3 @@ WHY: dict[State, str] = {
     "awaiting_approval": "policy asks for a human's consent to this exact effect",
 }
 """Why an operation waits for a human, by state."""
-
-
-def lookup_wait(standing: Standing, entry: int) -> timedelta:
-    """How long after the newest `send_until` a lookup may conclude absence, from the contract's own facts."""
-    visible = standing.facts.visible_within_ms
-    return timedelta(milliseconds=standing.facts.http_total_ms + (visible[entry] if entry < len(visible) else 0) + 60_000)

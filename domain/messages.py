@@ -158,7 +158,7 @@ class ApprovalDecision(Message):
     request_id: RequestId
     by: Person
     decision: Literal["approve", "reject"]
-    action_hash: str
+    action_hash: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     reason: Reason = ""
 
 
@@ -180,5 +180,5 @@ class Resolution(Message):
 class WakeHint(Message):
     """Payload of the signal `wake`: something may have changed at the provider. Never evidence."""
 
-    request_id: str = ""
+    request_id: Annotated[str, Field(max_length=128)] = ""
     source: Annotated[str, Field(max_length=128)] = ""

@@ -13,12 +13,13 @@ from datetime import datetime
 from typing import cast
 
 from domain.contract import Contract, validate_input
+from domain.effects import effect_preview
 from domain.errors import BadInput
 from domain.evidence import Commitment, Json, Opened, Ref, bounded, recordable
 from domain.fingerprint import commitment, commitment_payload, fingerprint, requesters_of, sha256_hex
 from domain.messages import MAX_REASON
 from domain.patterns import pattern
-from domain.rendering import effect_preview, origin
+from domain.rendering import origin
 
 _CALLERS_ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PERSON = pattern(r"[^\x00-\x1f\x7f]{1,128}")

@@ -119,7 +119,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class Judged:
     """The entry that matched (None: the default), and what it was matched against."""
 
     entry: Entry[str] | None
@@ -131,6 +131,7 @@ class _Judged:
 
     @property
     def word(self) -> str:
+        """The entry's word, or `default`."""
         return self.entry.word if self.entry else DEFAULT
 
     @property
@@ -143,9 +144,10 @@ class _Judged:
 def read_create(contract: Contract, answer: Answer, scope: Scope, now: datetime) -> Reading:
     """What an answer to the create means."""
     create = contract.create
-    judged = _judge(contract, answer, scope, now, create.answers, create.same)
+    judged = judge(contract, answer, scope, now, create.answers, create.same)
     reading = _reading(contract, judged, _meaning(judged, _CREATE, "ambiguous"), ())
-    reading = replace(reading, job=_job(create.job, judged), verdict=_FINISHED.get(judged.word) if reading.meaning == "finished" else None)
+    verdict = _FINISHED.get(judged.word) if reading.meaning == "finished" else None
+    reading = replace(reading, job=job_of(create.job, judged), verdict=verdict)
     if answer.status >= 500 and reading.meaning != "violation" and create.token and _replayed(create.token.replayed, judged):
         return replace(reading, meaning="stuck", verdict=None)
     nameless = reading.meaning == "accepted" and "id" not in reading.job
@@ -158,7 +160,7 @@ def read_observe(contract: Contract, answer: Answer, scope: Scope, now: datetime
     observe = contract.observe
     if observe is None:
         return Reading("failed", readable=False)
-    judged = _judge(contract, answer, scope, now, observe.states, observe.same, observe.poll.hints)
+    judged = judge(contract, answer, scope, now, observe.states, observe.same, observe.poll.hints)
     meaning = _meaning(judged, _OBSERVE, "failed")
     mentions_body = any("body" in roots_of(state.when) for state in observe.states if state.when)
     match meaning, judged:
@@ -166,7 +168,7 @@ def read_observe(contract: Contract, answer: Answer, scope: Scope, now: datetime
             meaning = "not_visible"
         case "terminal", _ if not judged.readable:
             meaning = "failed"
-        case "failed", _Judged(entry=None, readable=True) if _is_2xx(answer.status) and (
+        case "failed", Judged(entry=None, readable=True) if _is_2xx(answer.status) and (
             judged.decoded.body is not None or not mentions_body
         ):
             meaning = "held"
@@ -177,7 +179,7 @@ def read_observe(contract: Contract, answer: Answer, scope: Scope, now: datetime
         reading,
         verdict=_VERDICTS.get(judged.word) if meaning == "terminal" else None,
         progress=_progress(observe.progress, judged.scope),
-        at=_words(observe.at, judged.scope),
+        at=words_of(observe.at, judged.scope),
     )
 
 
@@ -186,13 +188,13 @@ def read_cancel(contract: Contract, answer: Answer, scope: Scope, now: datetime)
     cancel = contract.cancel
     if cancel is None:
         return Reading("refused")
-    judged = _judge(contract, answer, scope, now, cancel.answers, cancel.same)
+    judged = judge(contract, answer, scope, now, cancel.answers, cancel.same)
     return _reading(contract, judged, _meaning(judged, _CANCEL, "unsure"), ())
 
 
 def read_collect(contract: Contract, source: Source, answer: Answer, scope: Scope, now: datetime) -> Reading:
     """What an answer of a collecting request means. `answer.body` may be left out where `needs_body` says so."""
-    judged = _judge(contract, answer, scope, now, source.answers, None)
+    judged = judge(contract, answer, scope, now, source.answers, None)
     meaning = _meaning(judged, _COLLECT, "done" if answer.status == 200 else "again")
     return _reading(contract, judged, "again" if meaning == "done" and answer.fault else meaning, ())
 
@@ -213,7 +215,7 @@ def observed_value(call: Literal["create", "observe"], answer: Answer) -> dict[s
     return {"call": call, "status": answer.status, "headers": headers_root(answer), "body": decode(answer).body}
 
 
-def _judge(
+def judge(
     contract: Contract,
     answer: Answer,
     scope: Scope,
@@ -221,7 +223,8 @@ def _judge(
     entries: Sequence[Entry[str]],
     same: Match | None,
     hints: tuple[str, ...] = (),
-) -> _Judged:
+) -> Judged:
+    """The entry that an answer matches, and whether it is about what was asked. Never raises."""
     decoded = decode(answer)
     here = answer_scope(answer, scope, decoded)
     readable = decoded.fault is None
@@ -234,7 +237,7 @@ def _judge(
         entry, readable = None, False
     delay = hint((*contract.http.delay_hints, *hints), here, now)
     spans = [span for span in (delay, entry.after if entry else None) if span is not None]
-    return _Judged(entry, alike, here, decoded, readable, milliseconds(max(spans)) if spans else None)
+    return Judged(entry, alike, here, decoded, readable, milliseconds(max(spans)) if spans else None)
 
 
 def _matches(entry: Entry[str], answer: Answer, scope: Scope, readable: bool) -> bool:
@@ -246,23 +249,23 @@ def _matches(entry: Entry[str], answer: Answer, scope: Scope, readable: bool) ->
     return holds(entry.when, scope)
 
 
-def _meaning(judged: _Judged, table: Mapping[str, Meaning], default: Meaning) -> Meaning:
+def _meaning(judged: Judged, table: Mapping[str, Meaning], default: Meaning) -> Meaning:
     if judged.same == "differs":
         return "violation"
     return default if judged.decided is None else table.get(judged.decided, default)
 
 
-def _reading(contract: Contract, judged: _Judged, meaning: Meaning, reason: tuple[str, ...], shown: Iterable[Match | None] = ()) -> Reading:
+def _reading(contract: Contract, judged: Judged, meaning: Meaning, reason: tuple[str, ...], shown: Iterable[Match | None] = ()) -> Reading:
     entry, errors = judged.entry, contract.errors
     refused = judged.word in _REFUSALS or not _is_2xx(judged.scope.status or 0)
     return Reading(
         meaning,
         word=judged.word,
         remote_state=_remote_state(judged, shown),
-        reason=_words((entry.reason if entry else ()) or reason, judged.scope),
-        code=_words(errors.code, judged.scope) if refused else None,
-        message=_words(errors.message, judged.scope) if refused else None,
-        request_id=_words(errors.request_id, judged.scope),
+        reason=words_of((entry.reason if entry else ()) or reason, judged.scope),
+        code=words_of(errors.code, judged.scope) if refused else None,
+        message=words_of(errors.message, judged.scope) if refused else None,
+        request_id=words_of(errors.request_id, judged.scope),
         note=entry.note if entry else "",
         delay_ms=judged.delay_ms,
         same_differs=judged.same == "differs",
@@ -270,7 +273,7 @@ def _reading(contract: Contract, judged: _Judged, meaning: Meaning, reason: tupl
     )
 
 
-def _remote_state(judged: _Judged, shown: Iterable[Match | None]) -> str:
+def _remote_state(judged: Judged, shown: Iterable[Match | None]) -> str:
     """What the matched entry looked at in the body; where none matched, what the entries would have looked at; else the word."""
     looked = [judged.entry.when] if judged.entry else shown
     try:
@@ -280,14 +283,14 @@ def _remote_state(judged: _Judged, shown: Iterable[Match | None]) -> str:
     return judged.word if found is None or found == "" else bounded(_plain(found), MAX_STATE)
 
 
-def _replayed(match: Match | None, judged: _Judged) -> bool:
+def _replayed(match: Match | None, judged: Judged) -> bool:
     try:
         return match is not None and holds(match, judged.scope)
     except TooMuch:
         return False
 
 
-def _job(names: Mapping[str, tuple[str, ...]], judged: _Judged) -> dict[str, JsonValue]:
+def job_of(names: Mapping[str, tuple[str, ...]], judged: Judged) -> dict[str, JsonValue]:
     """The values that name the job. An id that breaks the rules is no id."""
     found: dict[str, JsonValue] = {}
     for name, expressions in names.items():
@@ -327,7 +330,8 @@ def _progress(progress: Progress | None, scope: Scope) -> dict[str, int | float]
     return found or None
 
 
-def _words(expressions: tuple[str, ...], scope: Scope) -> str | None:
+def words_of(expressions: tuple[str, ...], scope: Scope) -> str | None:
+    """The provider's words that the expressions give, bounded and printable."""
     value = _safe_value(expressions, scope)
     return None if value is None else bounded(" ".join(_plain(value)[:4_096].split()))
 

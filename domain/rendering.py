@@ -79,10 +79,7 @@ def _url(contract: Contract, request: RequestModel, scope: Scope, target: Mappin
     base = contract.base(target)
     root = base if request.host == "base" else request.host
     if request.path is not None:
-        path = _path(request.path, scope)
-        url = root + path
-        if urlsplit(url).path != urlsplit(root).path + path:
-            raise RenderError("the path of the address is not the expanded template")
+        url = root + _path(request.path, scope)
     else:
         given = fill_text(request.url or "", scope)
         check_address(given)

@@ -35,7 +35,6 @@ PARKED: frozenset[State] = frozenset(
 """Attention whatever else is so; `create_unknown` joins them when nothing automatic is left."""
 
 HELD_READS_BEFORE_FLAG = 10
-PROVEN_MEANINGS = frozenset({"refused", "not_executed", "not_sent"})
 UNPROVEN_MEANINGS = frozenset({"ambiguous", "stuck", "in_flight", "violation", "unnamed"})
 MARGIN_MS = 60_000
 """Skew and slack kept from the end of a token's window, on top of the total HTTP timeout."""

@@ -23,6 +23,9 @@ class Row:
     when: tuple[str, ...] = ()
 
 
+_ANYWHERE: tuple[State, ...] = tuple(state for state in STATES if state not in FINAL)
+_BEFORE_JOB: tuple[State, ...] = ("proposed", "awaiting_approval", "approved", "create_pending")
+_NOT_CANCELLING: tuple[State, ...] = tuple(state for state in STATES if state != "cancel_requested")
 _PENDING: tuple[State, ...] = ("create_pending",)
 _UNKNOWN: tuple[State, ...] = ("create_unknown", "reconciling")
 _CREATING: tuple[State, ...] = _PENDING + _UNKNOWN
@@ -31,8 +34,10 @@ _JOB: tuple[State, ...] = (
     "result_unavailable", "result_validation_failed", "outcome_undecided",
 )  # fmt: skip
 _POLLED: tuple[State, ...] = ("accepted", "observing", "cancel_requested", "cancelling")
-_READABLE: tuple[State, ...] = (*_POLLED, "result_collecting", "result_timed_out", "cancellation_unconfirmed", "result_unavailable")
-_ATTENTION: tuple[State, ...] = ("create_unknown", *(state for state in STATES if state in PARKED))
+_OVERDUE: tuple[State, ...] = ("result_timed_out", "cancellation_unconfirmed")
+_READABLE: tuple[State, ...] = (*_POLLED, "result_collecting", *_OVERDUE, "result_unavailable")
+_READABLE_LATER: tuple[State, ...] = tuple(state for state in _READABLE if state != "accepted")
+_ATTENTION: tuple[State, ...] = tuple(state for state in STATES if state == "create_unknown" or state in PARKED)
 
 AUTHORITY = (
     Row(("proposed",), "policy.unattended", "approved"),
@@ -46,6 +51,7 @@ AUTHORITY = (
     Row(("approved", "create_pending"), "policy.unattended", "stay"),
     Row(("approved", "create_pending"), "policy.covered", "stay"),
     Row(("approved",), "intent.create", "create_pending"),
+    Row(("approved",), "intent.step", "create_pending"),
     Row(("create_pending",), "intent.create", "stay"),
     Row(("approved", "create_pending"), "policy.needs_human", "awaiting_approval", ("generation proven",)),
     Row(("approved", "create_pending"), "policy.needs_human", "create_unknown"),
@@ -106,6 +112,9 @@ def _spelled(kind: str) -> tuple[Row, ...]:
 
 CREATE = (
     *_spelled("exchange"),
+    # A request that cannot be rendered is refused by ourselves, before there is an intent.
+    Row(("approved",), "exchange.refused", "failed", ("all proven",)),
+    Row(("approved",), "exchange.refused", "create_unknown"),
     Row(_PENDING, "step.done", "stay"),
     Row(_PENDING, "step.again", "stay"),
     Row(_PENDING, "step.refused", "failed", ("all proven",)),
@@ -132,38 +141,41 @@ RECONCILE = (
     Row(("reconciling",), "lookup.none", "create_unknown"),
     Row(("reconciling",), "lookup.absent", "stay", ("unnamed", "entries left")),
     Row(("reconciling",), "lookup.absent", "create_unknown", ("unnamed",)),
-    Row(("reconciling",), "lookup.absent", "cancelled", ("W",)),
-    Row(("reconciling",), "lookup.absent", "failed", ("deadline over",)),
+    Row(("reconciling",), "lookup.absent", "cancelled", ("W", "earlier proven")),
+    Row(("reconciling",), "lookup.absent", "create_unknown", ("W",)),
+    Row(("reconciling",), "lookup.absent", "failed", ("deadline over", "earlier proven")),
+    Row(("reconciling",), "lookup.absent", "create_unknown", ("deadline over",)),
     Row(("reconciling",), "lookup.absent", "create_pending"),
     Row(("reconciling",), "lookup.failed", "stay", ("entries left",)),
     Row(("reconciling",), "lookup.failed", "create_unknown"),
-    Row(("reconciling",), "lookup.violation", "contract_violation"),
+    Row(_UNKNOWN, "lookup.violation", "contract_violation"),
     Row(("reconciling",), "clock.lookup", "create_unknown"),
-    Row(_UNKNOWN, "callback.accepted", "cancel_requested", ("W",)),
-    Row(_UNKNOWN, "callback.accepted", "accepted"),
+    Row(_UNKNOWN, "callback.accepted", "cancel_requested", ("names a job", "W")),
+    Row(_UNKNOWN, "callback.accepted", "accepted", ("names a job",)),
     Row(_UNKNOWN, "decision.cancel", "stay"),
 )
 
 OBSERVE = (
     Row(("result_collecting",), "reading.going", "contract_violation", ("contradicts",)),
     Row(("accepted",), "reading.going", "observing"),
-    Row(_READABLE, "reading.going", "stay"),
+    Row(_READABLE_LATER, "reading.going", "stay"),
     Row(("accepted",), "reading.held", "observing"),
-    Row(_READABLE, "reading.held", "stay"),
+    Row(_READABLE_LATER, "reading.held", "stay"),
     Row(_READABLE, "reading.not_visible", "stay"),
     Row(("result_collecting",), "reading.terminal", "contract_violation", ("contradicts",)),
     Row(("result_collecting", "result_unavailable"), "reading.terminal", "stay"),
-    Row((*_POLLED, "result_timed_out", "cancellation_unconfirmed"), "reading.terminal", "result_collecting", ("collected after",)),
-    Row((*_POLLED, "result_timed_out", "cancellation_unconfirmed"), "reading.terminal", "verdict", ("ends without result",)),
-    Row((*_POLLED, "result_timed_out", "cancellation_unconfirmed"), "reading.terminal", "result_collecting"),
+    Row((*_POLLED, *_OVERDUE), "reading.terminal", "result_collecting", ("collected after",)),
+    Row((*_POLLED, *_OVERDUE), "reading.terminal", "verdict", ("ends without result",)),
+    Row((*_POLLED, *_OVERDUE), "reading.terminal", "result_collecting"),
     Row((*_POLLED, "result_collecting"), "reading.gone", "result_unavailable"),
-    Row(_READABLE, "reading.gone", "stay"),
+    Row((*_OVERDUE, "result_unavailable"), "reading.gone", "stay"),
     Row(_READABLE, "reading.refused", "stay"),
     Row(_READABLE, "reading.failed", "stay"),
-    Row((*_READABLE, *_UNKNOWN), "reading.violation", "contract_violation"),
+    Row(_READABLE, "reading.violation", "contract_violation"),
     Row(("accepted", "observing"), "clock.result", "result_timed_out"),
-    Row(("cancel_requested", "cancelling"), "clock.result", "stay"),
+    Row(("cancel_requested", "cancelling", "result_collecting"), "clock.result", "stay"),
     Row(("cancel_requested", "cancelling"), "clock.cancel", "cancellation_unconfirmed"),
+    Row(("result_collecting",), "clock.cancel", "stay"),
     Row(("accepted", "observing"), "decision.cancel", "cancel_requested"),
 )
 
@@ -214,6 +226,7 @@ COLLECT = (
 )
 
 HUMAN = (
+    Row(("create_unknown", "contract_violation"), "decision.adopt", "cancel_requested", ("W",)),
     Row(("create_unknown", "contract_violation"), "decision.adopt", "accepted"),
     Row(("create_unknown",), "decision.look", "reconciling"),
     Row(("create_unknown",), "decision.replay", "create_pending", ("window open",)),
@@ -226,14 +239,14 @@ HUMAN = (
     Row(("outcome_undecided",), "decision.accept_succeeded", "succeeded"),
     Row(("outcome_undecided",), "decision.accept_failed", "failed"),
     Row(_ATTENTION, "decision.abandon", "abandoned"),
-    Row(("approved", "create_pending"), "regressed.accepted", "create_unknown"),
-    Row(("proposed", "awaiting_approval"), "regressed.accepted", "create_unknown"),
-    Row(tuple(s for s in STATES if s not in FINAL), "regressed.accepted", "stay"),
+    Row(_BEFORE_JOB, "regressed.accepted", "create_unknown"),
+    Row(tuple(state for state in _ANYWHERE if state not in _BEFORE_JOB), "regressed.accepted", "stay"),
 )
 
-_ANYWHERE: tuple[State, ...] = tuple(state for state in STATES if state not in FINAL)
+_ANSWERS_TO_CANCEL = ("taken", "read_again", "unsure", "again", "refused", "violation")
 BOOKS = (
     Row(_ANYWHERE, "owner.claimed", "stay"),
+    *(Row(_NOT_CANCELLING, f"cancel_answer.{word}", "note") for word in _ANSWERS_TO_CANCEL),
     Row(STATES, "decision.refused", "note"),
     Row(STATES, "refusals.counted", "note"),
     Row(STATES, "linked.retried_by", "note"),

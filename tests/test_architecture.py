@@ -29,7 +29,7 @@ OURS = {*MAY_IMPORT, *FREE}
 
 # Libraries that a layer may import. A layer that is not named may import any that pyproject.toml asks for.
 LIBRARIES = {
-    "domain": {"pydantic", "pydantic_core", "rfc8785", "jmespath", "re2", "jsonschema_rs", "ijson"},
+    "domain": {"pydantic", "pydantic_core", "rfc8785", "jmespath", "re2", "jsonschema_rs"},
     "activities": {"temporalio", "pydantic"},
     "workflows": {"temporalio", "pydantic"},
 }

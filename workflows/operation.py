@@ -24,7 +24,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError,
 
 from activities import options
 from activities.authority import AuthorityActivities
-from activities.failures import REGRESSED
+from activities.failures import LEDGER_BROKEN, NOT_YET
 from activities.ledger import LedgerActivities
 from activities.provider import ProviderActivities
 from domain.messages import (
@@ -39,7 +39,7 @@ from domain.messages import (
     Received,
     StepInput,
 )
-from workflows.card import attributes_of, details_of
+from workflows.card import attributes_of, details_of, inert
 
 _STEPS: dict[str, Callable[[ProviderActivities, StepInput], Awaitable[Head]]] = {
     "create": ProviderActivities.create,
@@ -66,7 +66,6 @@ class OperationWorkflow:
         self._woken = False
         self._native = False
         self._unlisted = 0
-        self._regressed: str | None = None
         self._shown: dict[str, object] = {}
 
     @workflow.run
@@ -83,12 +82,15 @@ class OperationWorkflow:
 
     async def _story(self) -> Head:
         head = await self._look()
+        parked = False
         while not head.final:
             head = await self._drain(head)
             if head.final:
                 break
-            if workflow.info().is_continue_as_new_suggested():
+            # A parked operation may have waited for months: what it does next is done by today's code from a fresh history.
+            if not self._woken and (workflow.info().is_continue_as_new_suggested() or (parked and head.step != "inbox")):
                 workflow.continue_as_new(OperationInput(id=self._id, known=head.known))
+            parked = head.step == "inbox"
             head = await self._step(head)
         while self._inbox:
             head = await self._drain(head)
@@ -121,9 +123,9 @@ class OperationWorkflow:
         while self._inbox:
             message = self._inbox[0]
             judged = await self._judged(head, message)
-            self._inbox.popleft()
             if judged is None:
                 return await self._look()
+            self._inbox.popleft()
             self._unlisted += 0 if judged.listed else 1
             head = self._show(judged.head)
         return head
@@ -140,7 +142,7 @@ class OperationWorkflow:
         try:
             return await self._local(AuthorityActivities.judge_decision, argument, f"record {message.kind}")
         except ActivityError as error:
-            self._note_trouble(error)
+            await self._trouble(error)
             return None
 
     # --- steps, in story order --------------------------------------------------------------------------------------------
@@ -160,21 +162,33 @@ class OperationWorkflow:
             try:
                 head = await self._local(LedgerActivities.look, argument, "read the head")
             except ActivityError as error:
-                self._note_trouble(error)
-                if self._regressed is None:
-                    await workflow.sleep(_AFTER_TROUBLE)
-                    continue
-                waiting = len(self._inbox)
-                await workflow.wait_condition(lambda: self._woken or len(self._inbox) > waiting)
-                self._woken = False
+                await self._trouble(error)
                 continue
-            self._regressed = None
             return self._show(head)
+
+    async def _trouble(self, error: ActivityError) -> None:
+        """Not in a hot loop: where the ledger is not what it was, wait for people; else a little while."""
+        cause = error.cause
+        if not (isinstance(cause, ApplicationError) and cause.type in LEDGER_BROKEN):
+            await workflow.sleep(_AFTER_TROUBLE, summary="after trouble")
+            return
+        workflow.set_current_details(f"# The ledger is not what it was\n\n{inert(cause.message)}\n\nNothing is sent until a human has acted.")
+        self._upsert({"SakshiAttention": True})
+        await self._news()
+
+    async def _news(self) -> None:
+        """Wait for the next wake or message; messages stay where they are."""
+        waiting = len(self._inbox)
+        await workflow.wait_condition(lambda: self._woken or len(self._inbox) > waiting)
+        self._woken = False
 
     async def _judge(self, head: Head) -> Head:
         argument = StepInput(id=self._id, turn=self._next_turn(), known=head.known, at=workflow.now())
+        return await self._recorded(AuthorityActivities.judge, argument, "judge")
+
+    async def _recorded(self, method: "Callable[..., Awaitable[Head]]", argument: object, summary: str) -> Head:
         try:
-            return self._show(await self._local(AuthorityActivities.judge, argument, "judge"))
+            return self._show(await self._local(method, argument, summary))
         except ActivityError as error:
             return await self._recover(error)
 
@@ -185,7 +199,7 @@ class OperationWorkflow:
             await workflow.wait_condition(lambda: self._woken or bool(self._inbox), timeout=timeout, timeout_summary=head.state)
         except builtins.TimeoutError:
             argument = ClockInput(id=self._id, turn=self._next_turn(), known=head.known, clock="approval", at=workflow.now())
-            return self._show(await self._local(LedgerActivities.record_clock, argument, "record the clock"))
+            return await self._recorded(LedgerActivities.record_clock, argument, "record the clock")
         if not self._woken:
             return head
         self._woken = False
@@ -226,7 +240,7 @@ class OperationWorkflow:
                     # Nothing was appended and nobody is alive to do it: schedule again without a backstop.
                     backstop = None
                     continue
-                if is_cancelled_exception(error):
+                if is_cancelled_exception(error) or _is_not_yet(error):
                     return await self._after_interruption(head)
                 return await self._recover(error)
 
@@ -248,9 +262,8 @@ class OperationWorkflow:
         return head if self._inbox or self._woken else await self._look()
 
     async def _recover(self, error: ActivityError) -> Head:
-        """What an activity could not do: read the head again, and go on from there, not in a hot loop."""
-        self._note_trouble(error)
-        await workflow.sleep(_AFTER_TROUBLE, summary="after trouble")
+        """What an activity could not do: read the head again, and go on from there."""
+        await self._trouble(error)
         return await self._look()
 
     async def _local(self, method: "Callable[..., Awaitable[R]]", argument: object, summary: str) -> "R":
@@ -282,13 +295,6 @@ class OperationWorkflow:
         self._turn += 1
         return self._turn
 
-    def _note_trouble(self, error: ActivityError) -> None:
-        cause = error.cause
-        if isinstance(cause, ApplicationError) and cause.type == REGRESSED:
-            self._regressed = cause.message
-            workflow.set_current_details(f"# The ledger has lost entries\n\n{cause.message}\n\nNothing is sent until a human has acted.")
-            self._upsert({"SakshiAttention": True})
-
     def _show(self, head: Head) -> Head:
         """Keep the newest head; tell the UI and the search index what changed, at most once per task and value."""
         newer = self._head is None or head.seq >= self._head.seq
@@ -301,7 +307,7 @@ class OperationWorkflow:
         changed = {name: value for name, value in values.items() if self._shown.get(name) != value}
         if changed:
             self._shown |= changed
-            workflow.upsert_search_attributes(
+            workflow.upsert_search_attributes(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves the value's type open
                 [
                     SearchAttributeKey.for_bool(name).value_set(value)
                     if isinstance(value, bool)
@@ -316,6 +322,11 @@ def _no_executor(error: ActivityError) -> bool:
         TimeoutType.SCHEDULE_TO_CLOSE,
         TimeoutType.SCHEDULE_TO_START,
     )
+
+
+def _is_not_yet(error: ActivityError) -> bool:
+    """An attempt that was interrupted ended as it would have anyway: there is more to do, and no trouble."""
+    return isinstance(error.cause, ApplicationError) and error.cause.type == NOT_YET
 
 
 def _is_final(error: ActivityError) -> bool:

@@ -1,14 +1,15 @@
 """What the ledger's tests record: openings and evidence with everything filled in, and ways around the triggers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import text
 
 from activities.ports import Decide, Opening, Owner
 from adapters.sql_ledger import SqlLedger
-from domain.evidence import Commitment, CreateExchange, Evidence, Intent, Observation, Opened, Policy, Ref
-from domain.fingerprint import canonical, commitment, fingerprint, sha256_hex
+from domain.evidence import Commitment, CreateExchange, Decision, Evidence, Intent, Observation, Opened, Policy, Ref
+from domain.fingerprint import canonical, commitment, sha256_hex
 
 NOW = datetime(2026, 11, 30, 12, 0, 0, 123456, tzinfo=UTC)
 HASH = "0" * 64
@@ -45,10 +46,7 @@ def opening(
         principal=principal,
         requesters=(principal,),
         trace_id="ab" * 16,
-        fingerprint=fingerprint(
-            salt, contract=contract, version=version, contract_digest=digest, target={}, origin="https://sim.example",
-            credential="sim", input=asked, files={},
-        ),  # fmt: skip
+        fingerprint=sha256_hex(salt + canonical([contract, version, digest, asked])),
         salt=Ref(digest=sha256_hex(salt), size=len(salt)),
         input=Commitment(commit=commitment(kept), ref=sha256_hex(kept), size=len(kept)),
         effect={"class": "external_write"},
@@ -60,31 +58,40 @@ def said(*evidence: Evidence) -> Decide:
     return lambda _: evidence
 
 
-def policy(meaning: str = "unattended") -> Policy:
-    return Policy(at=NOW, actor="worker:w", meaning=meaning, bundle=HASH)
+def policy(meaning: str = "unattended") -> Evidence:
+    return Policy.model_validate({"at": NOW, "actor": "worker:w", "meaning": meaning, "bundle": HASH})
 
 
-def intent(attempt: int = 1) -> Intent:
+def intent(attempt: int = 1) -> Evidence:
     return Intent(at=NOW, actor="worker:w", meaning="create", attempt=attempt)
 
 
-def answer(meaning: str = "accepted", job: str | None = "job-1", attempt: int = 1) -> CreateExchange:
-    return CreateExchange(at=NOW, actor="provider:sim", meaning=meaning, attempt=attempt, job={"id": job} if job else None)
+def answer(meaning: str = "accepted", job: object = "job-1", attempt: int = 1) -> Evidence:
+    said = {"meaning": meaning, "attempt": attempt, "job": None if job is None else {"id": job}}
+    return CreateExchange.model_validate({"at": NOW, "actor": "provider:sim", **said})
 
 
-def reading(meaning: str = "going", **more: object) -> Observation:
-    return Observation(at=NOW, actor="provider:sim", meaning=meaning, began=NOW, **more)
+def reading(meaning: str = "going", **more: object) -> Evidence:
+    return Observation.model_validate({"at": NOW, "actor": "provider:sim", "meaning": meaning, "began": NOW, **more})
 
 
-async def accepted(ledger: SqlLedger, stream: str = "op-1", *, job: str = "job-1", owner: Owner = FIRST, **more: str) -> None:
-    """A stream up to the provider's acceptance."""
-    await ledger.open(opening(stream, **more))
+def decision(meaning: str, **more: object) -> Evidence:
+    asked = {"at": NOW, "actor": "human:ada", "meaning": meaning, "verb": meaning, "by": "ada", "request_id": f"r-{meaning}"}
+    return Decision.model_validate({**asked, **more})
+
+
+async def created(
+    ledger: SqlLedger, stream: str = "op-1", *, job: str | None = "job-1", owner: Owner = FIRST, tenant: str = "acme", account: str = "main"
+) -> None:
+    """A stream up to its first create: accepted with that job, or with None still without an answer."""
+    await ledger.open(opening(stream, tenant=tenant, account=account))
     await ledger.append(stream, said(policy()), owner=owner)
     await ledger.append(stream, said(policy(), intent()), owner=owner)
-    await ledger.append(stream, said(answer(job=job)), owner=owner)
+    if job is not None:
+        await ledger.append(stream, said(answer(job=job)), owner=owner)
 
 
-async def sql(ledger: SqlLedger, *statements: str | tuple[str, dict[str, object]]) -> Sequence[Sequence[object]]:
+async def sql(ledger: SqlLedger, *statements: str | tuple[str, Mapping[str, Any]]) -> Sequence[Sequence[object]]:
     """Raw SQL, in one transaction of the writing engine; the rows of the last statement."""
     rows: Sequence[Sequence[object]] = ()
     async with ledger.engines.writer.begin() as connection:
@@ -101,7 +108,6 @@ async def drop_triggers(ledger: SqlLedger) -> None:
         names = await sql(ledger, "SELECT name FROM sqlite_master WHERE type = 'trigger'")
         await sql(ledger, *(f"DROP TRIGGER {name}" for (name,) in names))
     else:
-        await sql(ledger, *(f"ALTER TABLE {table} DISABLE TRIGGER ALL" for table in ("entries", "payloads", "contracts", "ledger", "streams")))
-
-
-Make = Callable[..., Evidence]
+        await sql(
+            ledger, *(f"ALTER TABLE {table} DISABLE TRIGGER ALL" for table in ("entries", "payloads", "contracts", "ledger", "streams"))
+        )

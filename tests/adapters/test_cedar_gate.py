@@ -27,7 +27,7 @@ def question(effect: dict[str, Any] | None = None, **changes: Any) -> Question:
         "requesters": ("ana",),
         "started_by": "human",
         "reason": "monthly report",
-        "contract": "acme.reports.create@1",
+        "contract": "acme.reports.create",
         "contract_digest": "ab" * 32,
         "effect": {"class": "read", "resource": "account/7", "summary": "Read account 7"} | (effect or {}),
         "now": "2026-11-30T12:00:00.000Z",
@@ -264,7 +264,7 @@ def test_circumstances_reach_the_policies(bundle: Bundle) -> None:
     gate = bundle(
         """@id("exact") permit (principal, action, resource) when {
           context.tenant == "local" && resource.tenant == "local" && context.reason == "monthly report"
-          && context.contract == "acme.reports.create@1" && context.about == "account/7" && context.summary == "Read account 7"
+          && context.contract == "acme.reports.create" && context.about == "account/7" && context.summary == "Read account 7"
           && context.data_leaving.containsAll(["account id"]) && context.recipient == "ops@x.example" && !context.authenticated
           && context.now < datetime("2026-12-01") && resource in Contract::"%s" && resource.requesters.contains(User::"ben")
         };""".replace("context.recipient ==", "context has recipient && context.recipient ==").replace("%s", "ab" * 32)

@@ -1,46 +1,59 @@
-"""The stage on which stories play: time-skipping Temporal, the production worker set-up, the simulator and a real ledger.
+"""The stage on which stories play: Temporal, the production worker set-up, the simulator and a real ledger.
 
-Days pass at once: the clock of activities follows the server's. Nothing here is a mock: the provider's books, the ledger and the
-result folder are what assertions are about.
+* Days pass at once on the time-skipping server: the clock of activities follows the server's. Where the server's own ways are the
+  story (resetting a workflow), the stage is built on the development server instead.
+* Nothing here is a mock: the provider's books, the ledger and the result folder are what assertions are about.
+* A story that needs another contract names what is different from one that ships (`variant`).
 """
 
 import asyncio
 import json
-import shutil
-from collections.abc import AsyncGenerator, Callable, Sequence
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 from temporalio import activity
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.client import Client, WorkflowHandle
-from temporalio.testing import WorkflowEnvironment
+from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor, Worker, WorkflowRunner
 
+from activities import creating, options
 from activities.authority import AuthorityActivities
+from activities.case import Cases
 from activities.ledger import LedgerActivities
-from activities.ports import Opening, Record, World
+from activities.ports import Gate, Opening, Record, World
 from activities.provider import ProviderActivities
 from adapters.addresses import AddressRules
 from adapters.cedar_gate import CedarGate
-from adapters.contract_files import ContractFolder
+from adapters.contract_files import ContractFolder, parse
 from adapters.credentials import Credentials
 from adapters.http_provider import HttpProvider
 from adapters.result_store import ObstoreResults
-from adapters.sql_ledger import LedgerBooks, SqlLedger
-from adapters.temporal import DATA_CONVERTER, TemporalRuns, production_runner
+from adapters.sql_books import LedgerBooks
+from adapters.sql_ledger import SqlLedger
+from adapters.temporal import DATA_CONVERTER, SEARCH_ATTRIBUTES, TemporalRuns, production_runner, search_attribute_keys
+from domain.chain import Entry
+from domain.contract import Contract
+from domain.contract_loading import parse_contract
 from domain.evidence import Json
-from domain.messages import OPERATION_WORKFLOW, QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS, Head, Known, OperationInput
+from domain.messages import OPERATION_WORKFLOW, QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS, Head, Known, OperationInput, StepInput
 from domain.opening import Asked, Drawn, opening
+from domain.standing import Answered, Standing
 from simulator.books import Books
 from simulator.serve import Running, running
 from workflows.operation import OperationWorkflow
 
 ROOT = Path(__file__).parents[2]
+BINARIES = Path(sys.executable).parent
 SECRET = "planted-credential-7f3a9c"
 REPORT: dict[str, Json] = {"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "format": "csv", "rows": 5, "polls": 2}
+PLAIN: dict[str, Json] = {"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "rows": 5, "polls": 2}
 
 
 class StageClocks:
@@ -84,6 +97,20 @@ class _ToldActivity(ActivityInboundInterceptor):
         return await super().execute_activity(input)
 
 
+def variant(base: str, changes: Mapping[str, Json]) -> Contract:
+    """A contract that ships, with what a story changes: maps are merged, all else is replaced; None takes a key away."""
+    document = _merged(parse(ROOT / "contracts" / f"{base}.yaml").document, changes)
+    return parse_contract(document, file=f"{base}, changed", positions={})
+
+
+def _merged(old: Json, new: object) -> Json:
+    if not isinstance(old, dict) or not isinstance(new, Mapping):
+        return cast("Json", new)
+    changes = cast("Mapping[str, Json]", new)
+    kept = {key: value for key, value in old.items() if changes.get(key, value) is not None}
+    return kept | {key: _merged(old.get(key), value) for key, value in changes.items() if value is not None}
+
+
 @dataclass
 class Stage:
     """Everything a story needs."""
@@ -98,6 +125,7 @@ class Stage:
     clocks: StageClocks
     contracts: ContractFolder
     folder: Path
+    runner: WorkflowRunner
     started: list[str] = field(default_factory=list[str])
 
     @property
@@ -105,22 +133,26 @@ class Stage:
         """What the provider really did."""
         return self.provider.books
 
+    # --- starting -----------------------------------------------------------------------------------------------------
+
     async def open(
-        self, contract: str = "sim.reports.create", input: Json = None, *, stream: str = "op-1", target: dict[str, str] | None = None
+        self, contract: str | Contract = "sim.reports.create", input: Json = None, *, stream: str = "op-1", principal: str = "local"
     ) -> Record:
         """Open an operation: entry 0, no workflow."""
-        chosen = self.contracts.get(contract)
+        chosen = self.contracts.get(contract) if isinstance(contract, str) else contract
+        usual = REPORT if "format" in json.dumps(chosen.input) else PLAIN
         asked = Asked(
-            contract=chosen, input=REPORT if input is None else input, target=target or {"server": self.provider.url}, tenant="t1",
-            principal="local",
+            contract=chosen, input=usual if input is None else input, target={"server": self.provider.url}, tenant="t1",
+            principal=principal,
         )  # fmt: skip
-        evidence, payloads = opening(asked, Drawn(b"s" * 32, b"i" * 32, "0" * 32), at=self.clocks.now())
+        evidence, payloads = opening(asked, Drawn(stream.encode().ljust(32, b"s"), b"i" * 32, "0" * 32), at=self.clocks.now())
         return (await self.ledger.open(Opening(stream, evidence, chosen.canonical, payloads))).record
 
-    async def start(self, contract: str = "sim.reports.create", input: Json = None, *, stream: str = "op-1", **more: Any) -> WorkflowHandle[Any, Head]:
+    async def start(
+        self, contract: str | Contract = "sim.reports.create", input: Json = None, *, stream: str = "op-1", principal: str = "local"
+    ) -> WorkflowHandle[Any, Head]:
         """Open an operation and start its workflow."""
-        record = await self.open(contract, input, stream=stream, **more)
-        return await self.tell(record)
+        return await self.tell(await self.open(contract, input, stream=stream, principal=principal))
 
     async def tell(self, record: Record) -> WorkflowHandle[Any, Head]:
         """Start the workflow of an open stream."""
@@ -133,32 +165,102 @@ class Stage:
             result_type=Head,
         )
 
+    async def intend_and_die(self, contract: str | Contract = "sim.reports.create", *, run_id: str = "a-run-that-died") -> Record:
+        """The ledger as a worker leaves it that dies after its intent and before it sends."""
+        record = await self.open(contract)
+        alive = acting_for(run_id)
+        await alive.run(AuthorityActivities(self.world).judge, StepInput(id=record.stream, turn=1))
+        case = await Cases(self.world).load(record.stream, None)
+        await alive.run(lambda: creating.prepare(self.world, case, turn=2))
+        return await self.ledger.record(record.stream)
+
+    @asynccontextmanager
+    async def working(self, *, hold: float = 0.0) -> AsyncGenerator[None]:
+        """The workers are at work in this block, and stopped after it."""
+        async with workers(self.client, self.world, self.clocks, self.runner, hold=hold):
+            yield
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    async def standing(self, stream: str = "op-1") -> Standing:
+        """The standing that the ledger says."""
+        return (await self.ledger.record(stream)).standing
+
     async def state(self, stream: str = "op-1") -> str:
         """The state that the ledger says."""
-        return (await self.ledger.record(stream)).standing.state
+        return (await self.standing(stream)).state
 
-    async def until(self, condition: Callable[[Record], bool], stream: str = "op-1", *, step: float = 1.0, tries: int = 400) -> Record:
-        """Let time pass until the record is as wanted."""
-        for _ in range(tries):
-            record = await self.ledger.record(stream)
-            if condition(record):
-                return record
-            await asyncio.sleep(0.01)
-            await self.env.sleep(step)
-        record = await self.ledger.record(stream)
-        raise AssertionError(f"still {record.standing.state} after {await self.story(stream)}")
-
-    async def until_state(self, state: str, stream: str = "op-1", **more: Any) -> Record:
-        """Let time pass until the operation is in a state."""
-        return await self.until(lambda record: record.standing.state == state, stream, **more)
+    async def entries(self, kind: str | None = None, stream: str = "op-1") -> list[Entry]:
+        """Entries in order; of one kind if it is named."""
+        return [entry for entry in await self.ledger.entries(stream) if kind in (None, entry.evidence.kind)]
 
     async def story(self, stream: str = "op-1") -> list[str]:
         """Causes in order."""
         return [entry.cause for entry in await self.ledger.entries(stream)]
 
     async def states(self, stream: str = "op-1") -> list[str]:
-        """States in order of entering."""
-        return [str(entry.to) for entry in await self.ledger.entries(stream) if entry.role == "move"]
+        """States in order of entering, after the first."""
+        return [str(entry.to) for entry in await self.ledger.entries(stream) if entry.role == "move" and entry.seq > 0]
+
+    async def answered(self, request_id: str, stream: str = "op-1") -> Answered:
+        """The recorded verdict on a message, once there is one."""
+        record = await self.soon(lambda one: request_id in one.standing.answered, stream)
+        return record.standing.answered[request_id]
+
+    async def verified(self, stream: str = "op-1") -> None:
+        """The chain of a stream is whole and its projection is what its entries lead to."""
+        verification = await self.ledger_books.verify(stream)
+        assert verification.fault is None, verification.fault
+        assert await self.ledger_books.rebuild(stream) == []
+
+    async def history_events(self, stream: str = "op-1") -> int:
+        """Length of the history of the workflow's current run."""
+        return len((await self.client.get_workflow_handle(stream).fetch_history()).events)
+
+    async def result_bytes(self, stream: str = "op-1") -> bytes:
+        """The verified result, read back from the store."""
+        output = (await self.standing(stream)).outputs[0]
+        return b"".join([chunk async for chunk in self.results.read(output.key)])
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    async def until(self, condition: Callable[[Record], bool], stream: str = "op-1", *, step: float = 1.0, tries: int = 400) -> Record:
+        """Let the server's time pass until the record is as wanted."""
+        return await self._wait(condition, stream, tries, lambda: self.env.sleep(step))
+
+    async def until_state(self, state: str, stream: str = "op-1", **more: Any) -> Record:
+        """Let the server's time pass until the operation is in a state."""
+        return await self.until(lambda record: record.standing.state == state, stream, **more)
+
+    async def soon(self, condition: Callable[[Record], bool], stream: str = "op-1") -> Record:
+        """Wait until the record is as wanted, while the server's time stands."""
+        return await self._wait(condition, stream, 2000, lambda: asyncio.sleep(0.005))
+
+    async def soon_state(self, state: str, stream: str = "op-1") -> Record:
+        """Wait until the operation is in a state, while the server's time stands."""
+        return await self.soon(lambda record: record.standing.state == state, stream)
+
+    async def held(self) -> None:
+        """Wait until the provider holds a call."""
+        for _ in range(2000):
+            if self.provider.app.gate.holding:
+                return
+            await asyncio.sleep(0.005)
+        raise AssertionError("nothing is held")
+
+    def release(self) -> None:
+        """Let the provider answer what it holds."""
+        self.provider.app.gate.release()
+
+    async def _wait(self, condition: Callable[[Record], bool], stream: str, tries: int, pause: Callable[[], Awaitable[object]]) -> Record:
+        for _ in range(tries):
+            record = await self.ledger.record(stream)
+            if condition(record):
+                return record
+            await pause()
+        raise AssertionError(f"still {await self.state(stream)} after {await self.story(stream)}")
+
+    # --- telling ------------------------------------------------------------------------------------------------------
 
     async def signal(self, name: str, payload: Any, stream: str = "op-1") -> None:
         """Send a signal as any client would."""
@@ -172,15 +274,16 @@ class Stage:
         """Choose for an operation in attention."""
         await self.signal("resolve", {"request_id": request_id, "by": by, "choice": choice, "reason": "looked", **more}, stream)
 
-    async def verified(self, stream: str = "op-1") -> None:
-        """The chain of a stream is whole and its projection is what its entries lead to."""
-        verification = await self.ledger_books.verify(stream)
-        assert verification.fault is None, verification.fault
-        assert await self.ledger_books.rebuild(stream) == []
+    async def wake(self, stream: str = "op-1") -> None:
+        """Say that something may have changed."""
+        await self.signal("wake", {"source": "test"}, stream)
 
-    async def history_events(self, stream: str = "op-1") -> int:
-        """Length of the workflow's history."""
-        return len((await self.client.get_workflow_handle(stream).fetch_history()).events)
+
+def acting_for(run_id: str, **info: Any) -> ActivityEnvironment:
+    """An activity of that run, outside any worker."""
+    env = ActivityEnvironment()
+    env.info = replace(env.info, workflow_run_id=run_id, **info)
+    return env
 
 
 @asynccontextmanager
@@ -197,23 +300,45 @@ async def workers(client: Client, world: World, clocks: StageClocks, runner: Wor
                 max_cached_workflows=0, workflow_failure_exception_types=[Exception], **common,
             )
         )  # fmt: skip
-        effects = [provider.create, provider.cancel, provider.reconcile]
-        await stack.enter_async_context(Worker(client, task_queue=QUEUE_EFFECTS, activities=effects, **common))
-        await stack.enter_async_context(Worker(client, task_queue=QUEUE_READS, activities=[provider.observe, provider.collect], **common))
+        for queue in (QUEUE_EFFECTS, QUEUE_READS):
+            verbs = [getattr(provider, step) for step, chosen in options.STEPS.items() if chosen.queue == queue]
+            await stack.enter_async_context(Worker(client, task_queue=queue, activities=verbs, **common))
         yield
+
+
+async def time_skipping() -> WorkflowEnvironment:
+    """The server on which days pass at once, with our search attributes."""
+    env = await WorkflowEnvironment.start_time_skipping(
+        test_server_existing_path=str(BINARIES / "temporal-test-server"), data_converter=DATA_CONVERTER
+    )
+    kinds = {name: IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{kind.upper()}") for name, kind in SEARCH_ATTRIBUTES.items()}
+    await env.client.operator_service.add_search_attributes(AddSearchAttributesRequest(namespace="default", search_attributes=kinds))
+    return env
+
+
+async def development_server(*extra: str) -> WorkflowEnvironment:
+    """A server like the embedded one: everything that Temporal does, in real time."""
+    return await WorkflowEnvironment.start_local(
+        dev_server_existing_path=str(BINARIES / "temporal"), data_converter=DATA_CONVERTER, search_attributes=search_attribute_keys(),
+        dev_server_log_level="error", dev_server_extra_args=list(extra),
+    )  # fmt: skip
 
 
 @asynccontextmanager
 async def stage(
-    folder: Path, *, runner: WorkflowRunner | None = None, polls: int = 2, work: bool = True
+    folder: Path,
+    *,
+    env: WorkflowEnvironment | None = None,
+    runner: WorkflowRunner | None = None,
+    gate: Gate | None = None,
+    polls: int = 2,
+    work: bool = True,
+    hold: float = 0.0,
 ) -> AsyncGenerator[Stage]:
     """A stage, with its workers at work unless `work` is False."""
     async with AsyncExitStack() as stack:
-        env = await stack.enter_async_context(
-            await WorkflowEnvironment.start_time_skipping(
-                test_server_existing_path=cast("str", shutil.which("temporal-test-server")), data_converter=DATA_CONVERTER
-            )
-        )
+        if env is None:
+            env = await stack.enter_async_context(await time_skipping())
         provider = await stack.enter_async_context(running(polls=polls))
         secrets = folder / "secrets"
         secrets.mkdir(mode=0o700)
@@ -232,15 +357,16 @@ async def stage(
             ledger=ledger,
             provider=http,
             results=results,
-            gate=CedarGate(ROOT / "policies", embedded=True, local_user="local"),
+            gate=gate or CedarGate(ROOT / "policies", embedded=True, local_user="local"),
             runs=TemporalRuns(env.client),
             clocks=clocks,
             credentials=credentials,
             identity="worker:stage",
         )
         made = Stage(
-            env, env.client, ledger, LedgerBooks(ledger), results, provider, world, clocks, ContractFolder(ROOT / "contracts"), folder
-        )
+            env=env, client=env.client, ledger=ledger, ledger_books=LedgerBooks(ledger), results=results, provider=provider, world=world,
+            clocks=clocks, contracts=ContractFolder(ROOT / "contracts"), folder=folder, runner=runner or production_runner(),
+        )  # fmt: skip
         if work:
-            await stack.enter_async_context(workers(env.client, world, clocks, runner or production_runner()))
+            await stack.enter_async_context(made.working(hold=hold))
         yield made

@@ -1,0 +1,135 @@
+"""What `doctor` looks at: each part of an installation, what is wrong with it, and what to do."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from adapters.settings import Settings, unknown_variables
+from domain.errors import SakshiError
+
+Level = Literal["good", "note", "wrong"]
+MAX_SKEW = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One part of the installation. `note`: it works, and someone may want to know."""
+
+    what: str
+    level: Level
+    said: str
+    hint: str = ""
+
+    def shape(self) -> dict[str, str]:
+        """As JSON."""
+        return {"what": self.what, "level": self.level, "said": self.said, "hint": self.hint}
+
+
+async def diagnose(settings: Settings) -> list[Finding]:
+    """Every finding, in the order in which parts need each other. Never raises for what is wrong with a part."""
+    found: list[Finding] = []
+    for what, look in _LOOKS:
+        try:
+            found += [one async for one in look(settings)]
+        except SakshiError as error:
+            found.append(Finding(what, "wrong", error.message, error.hint))
+    return found
+
+
+async def _settings(settings: Settings) -> AsyncIterator[Finding]:
+    where = f"embedded under {settings.home}" if settings.embedded else "on servers of its own"
+    yield Finding("settings", "good", where)
+    for name in unknown_variables(os.environ):
+        yield Finding("settings", "note", f"{name} is set and no setting has that name", "docs/settings.md lists the settings")
+
+
+async def _ledger(settings: Settings) -> AsyncIterator[Finding]:
+    from adapters.sql_books import LedgerBooks
+    from adapters.sql_ledger import SqlLedger
+
+    if settings.ledger_url is None:
+        settings.prepare_home()
+    ledger = await SqlLedger.connect(settings.ledger, settings.ledger_password())
+    try:
+        books = LedgerBooks(ledger)
+        await books.ping()
+        skew = await books.clock_skew()
+        yield Finding("ledger", "good", f"answers; its id is {ledger.ledger_id}")
+        if abs(skew) > MAX_SKEW:
+            yield Finding("clocks", "wrong", f"the ledger's clock is {skew.total_seconds():+.1f} s away", "synchronise both with NTP")
+        else:
+            yield Finding("clocks", "good", f"the ledger's clock is {skew.total_seconds():+.1f} s away")
+    finally:
+        await ledger.aclose()
+
+
+async def _temporal(settings: Settings) -> AsyncIterator[Finding]:
+    from adapters.temporal import connect, live_workers, missing_search_attributes
+    from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS
+
+    client = await connect(settings)
+    yield Finding("temporal", "good", f"answers at {client.service_client.config.target_host}, namespace {client.namespace}")
+    missing = await missing_search_attributes(client)
+    if missing:
+        yield Finding("temporal", "wrong", f"search attributes are missing: {', '.join(missing)}", "start worker.py once; it makes them")
+    for queue in (QUEUE_LEDGER, QUEUE_EFFECTS, QUEUE_READS):
+        alive = await live_workers(client, queue)
+        hint = "" if alive else "start one: python worker.py, or python starter.py dev"
+        yield Finding("workers", "good" if alive else "wrong", f"{alive} on {queue}", hint)
+
+
+async def _results(settings: Settings) -> AsyncIterator[Finding]:
+    from adapters.result_store import ObstoreResults
+
+    store = ObstoreResults(settings.results)
+    await store.staged_size("doctor/looks")
+    yield Finding("results", "good", "the store answers" if settings.results_url else f"kept in {settings.results}")
+    if settings.results_url is None:
+        free = shutil.disk_usage(settings.prepare_home()).free
+        if free < 1024**3:
+            yield Finding("results", "note", f"{free // 1024**2} MiB are free there", "make room before large results are collected")
+
+
+async def _policies(settings: Settings) -> AsyncIterator[Finding]:
+    from adapters.cedar_gate import CedarGate
+
+    gate = CedarGate(settings.policies_dir, settings.embedded, settings.local_user)
+    yield Finding("policies", "good", f"the bundle is valid; its digest is {gate.bundle[:16]}")
+
+
+async def _contracts(settings: Settings) -> AsyncIterator[Finding]:
+    from adapters.contract_files import ContractFolder
+    from adapters.credentials import Credentials
+
+    folder = ContractFolder(settings.contracts_dir)
+    credentials = Credentials(folder=settings.secrets, embedded=settings.embedded)
+    wanted: dict[str, list[str]] = {}
+    for name in folder.names():
+        try:
+            contract = folder.get(name)
+        except SakshiError as error:
+            yield Finding("contracts", "wrong", error.message.splitlines()[0], f"python starter.py contracts check {name}")
+            continue
+        for auth in (contract.http.auth, *contract.http.hosts.values()):
+            if auth.credential is not None:
+                wanted.setdefault(auth.credential, []).append(name)
+    yield Finding("contracts", "good", f"{len(folder.names())} in {settings.contracts_dir}")
+    for credential, users in sorted(wanted.items()):
+        try:
+            yield Finding("credentials", "good", f"{credential} is there (account {credentials.account(credential)})")
+        except SakshiError as error:
+            # Not wrong by itself: the command line needs none, and not every contract is used everywhere.
+            yield Finding("credentials", "note", f"{error.message}; used by {', '.join(sorted(set(users)))}", error.hint)
+
+
+_LOOKS: tuple[tuple[str, Callable[[Settings], AsyncIterator[Finding]]], ...] = (
+    ("settings", _settings),
+    ("ledger", _ledger),
+    ("temporal", _temporal),
+    ("results", _results),
+    ("policies", _policies),
+    ("contracts", _contracts),
+)

@@ -1,0 +1,155 @@
+"""A verified result on its way out of the store: to a folder, or to stdout.
+
+* Names on disk are ours (`output-001`); the provider's stand only in `manifest.json`, which is written last.
+* Every object is read against its recorded SHA-256 and size again. Files get their names only when all are verified; whatever
+  goes wrong before leaves nothing behind.
+* Files are made exclusively, for their owner only, and no link is followed. Nothing is replaced unless that is asked for, and
+  then a link is replaced, not what it leads to.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final, Literal
+
+from activities.ports import ResultStore
+from domain.errors import BadInput, Tampered
+from domain.evidence import Output
+
+MANIFEST: Final = "manifest.json"
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+async def write_out(
+    store: ResultStore,
+    outputs: Sequence[Output],
+    directory: Path | Literal["-"],
+    *,
+    force: bool = False,
+    stdout: BinaryIO | None = None,
+) -> tuple[str, ...]:
+    """Write the outputs, verified again, to a folder or to stdout (`-`); the names that were written.
+
+    Raises Tampered if an object is not what was recorded, NotFound if it is gone, BadInput where it can't be written.
+    """
+    if directory == "-":
+        await _to_stdout(store, outputs, sys.stdout.buffer if stdout is None else stdout)
+        return ()
+    with _Folder(directory) as folder:
+        names = [f"output-{number:03d}" for number in range(1, len(outputs) + 1)]
+        if not force:
+            folder.refuse_existing([*names, MANIFEST])
+        for name, output in zip(names, outputs, strict=True):
+            await folder.write(name, _verified(store, output))
+        await folder.write(MANIFEST, _once(manifest(names, outputs)))
+        folder.name_all(force=force)
+        return (*names, MANIFEST)
+
+
+def manifest(names: Sequence[str], outputs: Sequence[Output]) -> bytes:
+    """What the files are. All but printable ASCII is escaped: the provider's names are shown, never obeyed."""
+    listed = [{"file": name, **output.model_dump(mode="json")} for name, output in zip(names, outputs, strict=True)]
+    return json.dumps({"schema": "sakshi.manifest/1", "outputs": listed}, indent=2, sort_keys=True).encode("ascii") + b"\n"
+
+
+async def _to_stdout(store: ResultStore, outputs: Sequence[Output], stdout: BinaryIO) -> None:
+    """A stream can't be taken back: the object is verified whole before its first byte is written."""
+    if len(outputs) != 1:
+        raise BadInput(f"the result has {len(outputs)} outputs; stdout takes one", hint="--output DIR writes them all")
+    async for _ in _verified(store, outputs[0]):
+        pass
+    async for chunk in _verified(store, outputs[0]):
+        stdout.write(chunk)
+    stdout.flush()
+
+
+async def _verified(store: ResultStore, output: Output) -> AsyncIterator[bytes]:
+    """The bytes of an object. Raises Tampered, at the latest after the last one, if they are not what was recorded."""
+    digest, size = hashlib.sha256(), 0
+    async for chunk in store.read(output.key):
+        digest.update(chunk)
+        size += len(chunk)
+        if size > output.size:
+            break
+        yield chunk
+    if size != output.size or digest.hexdigest() != output.sha256:
+        raise Tampered(
+            f"the stored result {output.key} is not what was recorded: sha256 {output.sha256}, {output.size} bytes",
+            hint="nothing was written; `resolve ID recollect`, or restore the result store",
+        )
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+class _Folder:
+    """The folder that is written to, held open, so that it can't be exchanged for another meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._made: dict[str, str] = {}
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise BadInput(f"{path} is not a folder that can be written to: {error.strerror}", hint="name a folder, not a link") from None
+
+    def __enter__(self) -> "_Folder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for temporary in self._made.values():
+            os.unlink(temporary, dir_fd=self._handle)
+        os.close(self._handle)
+
+    def refuse_existing(self, names: Sequence[str]) -> None:
+        for name in names:
+            try:
+                os.stat(name, dir_fd=self._handle, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            raise self._there(name)
+
+    async def write(self, name: str, chunks: AsyncIterator[bytes]) -> None:
+        """Write under a name of no meaning."""
+        temporary = f".{name}.{secrets.token_hex(8)}.part"
+        try:
+            handle = os.open(temporary, _NEW, 0o600, dir_fd=self._handle)
+            self._made[name] = temporary
+            with os.fdopen(handle, "wb") as file:
+                async for chunk in chunks:
+                    file.write(chunk)
+                file.flush()
+                os.fsync(handle)
+        except OSError as error:
+            raise self._unwritable(name, error) from None
+
+    def name_all(self, *, force: bool) -> None:
+        """Give all files their names; those given are taken back if one can't be."""
+        given: list[str] = []
+        try:
+            for name, temporary in list(self._made.items()):
+                if force:
+                    os.replace(temporary, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+                    del self._made[name]
+                else:
+                    # A link never replaces: what came to be there meanwhile stays.
+                    os.link(temporary, name, src_dir_fd=self._handle, dst_dir_fd=self._handle, follow_symlinks=False)
+                    given.append(name)
+            os.fsync(self._handle)
+        except OSError as error:
+            for name in given:
+                os.unlink(name, dir_fd=self._handle)
+            failed = next((name for name in self._made if name not in given), MANIFEST)
+            raise (self._there(failed) if isinstance(error, FileExistsError) else self._unwritable(failed, error)) from None
+
+    def _there(self, name: str) -> BadInput:
+        return BadInput(f"{self._path / name} is there already", hint="--force replaces it")
+
+    def _unwritable(self, name: str, error: OSError) -> BadInput:
+        return BadInput(f"{self._path / name} can't be written: {error.strerror}")

@@ -1,0 +1,48 @@
+"""Contracts, as text for a terminal."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from rich.table import Table
+from rich.text import Text
+
+from adapters.showing.text import drawn, inert, rows
+
+
+def contracts_text(items: Sequence[Mapping[str, object]]) -> str:
+    """A list of contracts."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("contract", "class", "about"):
+        table.add_column(name, overflow="fold")
+    for item in items:
+        broken = item.get("broken")
+        words = (
+            (item["contract"], "-", f"BROKEN {broken}")
+            if broken
+            else (f"{item['contract']}@{item['version']}", item["class"], item["about"])
+        )
+        table.add_row(*(Text(inert(word)) for word in words))
+    return drawn(table) if items else "no contracts"
+
+
+def contract_text(shown: Mapping[str, object]) -> str:
+    """One contract: what a person who wants to run it needs."""
+    document = cast("Mapping[str, Mapping[str, object]]", shown["document"])
+    effect = document["effect"]
+    target = cast("Mapping[str, Mapping[str, str]]", shown["target"])
+    pairs = [
+        ("about", shown["about"]),
+        ("digest", shown["digest"]),
+        ("class", effect.get("class")),
+        ("summary", effect.get("summary")),
+        ("cost", effect.get("cost")),
+        ("data leaving", ", ".join(cast("list[str]", effect.get("data_leaving") or []))),
+        ("after a cancel", effect.get("after_cancel")),
+        ("target", ", ".join(f"{name} ({kind['kind']}) {kind['about']}" for name, kind in target.items())),
+        ("deadlines", document.get("deadlines")),
+        ("taken knowingly", document.get("accepts")),
+        ("verified on", document["provider"].get("verified_on")),
+    ]
+    schema = Text(json.dumps(shown["input"], indent=2, ensure_ascii=False))
+    return drawn(Text(f"{inert(shown['contract'])}@{shown['version']}", style="bold"), rows(pairs), Text("input:", style="dim"), schema)

@@ -1,0 +1,117 @@
+"""The ledger for those who look: finding, listing, verifying, rebuilding. Never part of what an operation does.
+
+`LedgerBooks` reads through the same engines as the ledger that it is made of; `rebuild(repair=True)` alone writes, and only rows
+that can be rebuilt from entries.
+"""
+
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection, func, select, tuple_
+
+from adapters import sql_verifying, sql_writing
+from adapters.sql_ledger import SqlLedger, reading
+from adapters.sql_projection import StreamRow, plain
+from adapters.sql_tables import streams
+from adapters.sql_verifying import Difference, Verification
+from domain.errors import BadInput, NotFound
+from domain.messages import Known
+
+AMBIGUOUS_SHOWN = 10
+_LAST = "\U0010ffff"
+_SEPARATOR = "/"
+
+
+class LedgerBooks:
+    """The read side of a ledger."""
+
+    def __init__(self, ledger: SqlLedger) -> None:
+        self._ledger = ledger
+        self._engines = ledger.engines
+
+    async def find(self, prefix: str, *, limit: int = AMBIGUOUS_SHOWN) -> list[str]:
+        """Ids that begin with `prefix`, in order; only the one that equals it, if there is one."""
+        start = plain(prefix) or ""
+
+        def body(connection: Connection) -> list[str]:
+            begins = (streams.c.stream >= start) & (streams.c.stream < start + _LAST)
+            found = connection.execute(select(streams.c.stream).where(begins).order_by(streams.c.stream).limit(limit)).scalars()
+            ids = [str(one) for one in found]
+            return [start] if start in ids else ids
+
+        return await reading(self._engines, body)
+
+    async def resolve(self, prefix: str) -> str:
+        """The one id that begins with `prefix`. Raises NotFound, or BadInput if there are several."""
+        found = await self.find(prefix)
+        if not found:
+            raise NotFound("the ledger holds no operation whose id begins like that", hint="python starter.py list")
+        if len(found) > 1:
+            more = ", ..." if len(found) == AMBIGUOUS_SHOWN else ""
+            raise BadInput("several operations begin like that", hint=", ".join(found) + more)
+        return found[0]
+
+    async def row(self, stream: str) -> StreamRow:
+        """A stream's row. Raises UnknownStream."""
+        return await reading(self._engines, lambda connection: sql_writing.seen(connection, stream))
+
+    async def list(
+        self,
+        *,
+        state: str | None = None,
+        attention: bool | None = None,
+        tenant: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> tuple[list[StreamRow], str | None]:
+        """Rows, those first that changed last, and where to go on (None: that was all). `after` is such a mark."""
+        query = select(streams).order_by(streams.c.updated_at.desc(), streams.c.stream.desc()).limit(limit + 1)
+        if state is not None:
+            query = query.where(streams.c.state == plain(state))
+        if attention is not None:
+            waits = streams.c.attention_since
+            query = query.where(waits.is_not(None) if attention else waits.is_(None))
+        if tenant is not None:
+            query = query.where(streams.c.tenant == plain(tenant))
+        if after is not None:
+            at, _, stream = after.partition(_SEPARATOR)
+            query = query.where(tuple_(streams.c.updated_at, streams.c.stream) < tuple_(plain(at), plain(stream)))
+        rows = await reading(self._engines, lambda connection: [StreamRow(*row) for row in connection.execute(query)])
+        page = rows[:limit]
+        return page, f"{page[-1].updated_at}{_SEPARATOR}{page[-1].stream}" if len(rows) > limit else None
+
+    async def verify(self, stream: str, known: Known | None = None) -> Verification:
+        """Whether a stream is what was written. Raises UnknownStream."""
+        return await reading(self._engines, lambda connection: self._verify(connection, stream, known))
+
+    async def verify_all(self) -> AsyncIterator[Verification]:
+        """Every stream in order of its id, one at a time."""
+        for stream in await reading(self._engines, sql_verifying.streams_of):
+            yield await self.verify(stream)
+
+    async def rebuild(self, stream: str, *, repair: bool = False) -> "list[Difference]":
+        """Where the stored row is not what the entries lead to. Raises UnknownStream, Tampered."""
+        return await self._ledger.within(
+            lambda connection: sql_verifying.rebuild(connection, self._ledger.ledger_id, stream, repair=repair)
+        )
+
+    async def ping(self) -> None:
+        """Raises Unreachable."""
+        await reading(self._engines, lambda connection: connection.execute(select(1)).scalar())
+
+    async def clock_skew(self) -> timedelta:
+        """How far the database's clock is ahead of ours, half the round trip given to each way. None of it for a file."""
+        if self._engines.embedded:
+            return timedelta(0)
+        return await reading(self._engines, _skew)
+
+    def _verify(self, connection: Connection, stream: str, known: Known | None) -> Verification:
+        return sql_verifying.verify(connection, self._ledger.ledger_id, stream, known)
+
+
+def _skew(connection: Connection) -> timedelta:
+    connection.execute(select(1))  # the connection is there before the clock is read
+    before, began = datetime.now(UTC), time.monotonic()
+    theirs: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    return theirs - before - timedelta(seconds=(time.monotonic() - began) / 2)

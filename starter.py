@@ -1,0 +1,69 @@
+"""The command line: `python starter.py COMMAND`. Each command is a few lines in `commands/`; `--help` lists them.
+
+Exit codes: 0 done; 1 ended otherwise than succeeded; 2 usage or bad input; 3 refused; 4 can't reach Temporal or the ledger;
+5 verification found tampering; 6 succeeded in part; 7 needs a human; 8 stopped waiting, the operation goes on.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import TyperException
+
+from commands import checking, deciding, looking, stack, starting
+from commands.output import ExitCode, Usage, fail, note
+from commands.providers import contracts
+from domain.errors import SakshiError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Sakshi runs slow, costly HTTP jobs durably and can prove afterwards what happened.",
+)
+app.command()(stack.demo)
+app.command()(stack.dev)
+app.add_typer(contracts, name="contracts")
+app.command()(starting.run)
+app.command()(looking.wait)
+app.command()(looking.status)
+app.command()(looking.watch)
+app.command("list")(looking.list_operations)
+app.command()(deciding.cancel)
+app.command()(deciding.resolve)
+app.command()(looking.result)
+app.command()(looking.evidence)
+app.command()(checking.verify)
+app.command()(checking.doctor)
+app.add_typer(checking.ledger, name="ledger")
+
+
+INTERRUPTED = 130
+"""What the library makes of Ctrl-C."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command, and say with which code to exit."""
+    typed = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    as_json = "--json" in typed
+    try:
+        code: object = app(args=typed, prog_name="python starter.py", standalone_mode=False)
+    except SakshiError as error:
+        return fail(error, as_json=as_json)
+    except TyperException as error:
+        return fail(_usage(error), as_json=as_json)
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        note("stopped waiting; what was started goes on")
+        return ExitCode.STOPPED_WAITING
+    return code if isinstance(code, int) else ExitCode.DONE
+
+
+def _usage(error: TyperException) -> Usage:
+    said = getattr(error, "format_message", lambda: str(error))()
+    return Usage(str(said), hint="python starter.py --help")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

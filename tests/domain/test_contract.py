@@ -1,0 +1,455 @@
+"""A contract loads whole, or says what is wrong and where."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from domain.contract import Contract, validate_input
+from domain.contract_checks import NOT_BUILT, NOT_BUILT_WORDS
+from domain.contract_findings import FINDINGS, safety_findings
+from domain.contract_loading import contract_from_canonical, parse_contract, safety
+from domain.contract_texts import fits
+from domain.errors import AddressError, BadContract, BadInput, InputInvalid, RenderError
+from tests.domain.sample_contract import document, problems, sample
+
+TODAY = date(2026, 11, 30)
+STATE = {"when": {"body.state": "x"}, "is": "running"}
+REQUEST = {"method": "GET", "path": "/x"}
+STEP = {"step": "one", "request": REQUEST, "answers": [{"is": "done"}]}
+
+
+def test_the_sample_loads_with_its_defaults() -> None:
+    contract = sample()
+    assert contract.http.timeouts.total == timedelta(seconds=90)
+    assert contract.deadlines.approval == timedelta(hours=24)
+    assert contract.observe is not None
+    assert contract.observe.poll.cap == timedelta(minutes=1)
+    assert contract.collect is not None
+    assert contract.collect.after == ("succeeded", "partial")
+    assert contract.reconcile == ()
+
+
+def test_the_digest_is_that_of_the_file_before_defaults() -> None:
+    assert sample().digest == sample().digest
+    assert sample(about="").digest != sample().digest
+    assert sample(about="") == sample(about="") != sample()
+
+
+def test_a_contract_loads_back_from_its_canonical_bytes() -> None:
+    contract = sample()
+    again = contract_from_canonical(contract.canonical)
+    assert again == contract
+    assert again.digest == contract.digest
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b"{}", b"\xff"])
+def test_bytes_that_are_no_contract_are_refused(data: bytes) -> None:
+    with pytest.raises(BadContract):
+        contract_from_canonical(data)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "said"),
+    [
+        ({"effects": {}}, "effects", "did you mean effect?"),
+        ({"create__tokens": {}}, "create.tokens", "did you mean token?"),
+        ({"contract": "Sample"}, "contract", "acme.reports.create"),
+        ({"contract": ...}, "contract", "must be there"),
+        ({"version": "1"}, "version", "an integer"),
+        ({"version": True}, "version", "an integer"),
+        ({"version": -1}, "version", "greater than or equal"),
+        ({"language": 2}, "language", "1"),
+        ({"about": 5}, "about", "text"),
+        ({"provider": []}, "provider", "a map"),
+        ({"provider__verified_on": "30.11.2026"}, "provider.verified_on", "a date"),
+        ({"provider__sources": []}, "provider.sources", "at least one"),
+        ({"deadlines": {"create": "10"}}, "deadlines.create", "a duration"),
+        ({"deadlines": {"create": 10}}, "deadlines.create", "a duration"),
+        ({"http__limits": {"response_bytes": "1MB"}}, "http.limits.response_bytes", "a size"),
+        ({"http__limits": {"requests_per_second": "1"}}, "http.limits.requests_per_second", "a number"),
+        ({"http__auth": {"bearer": "A B"}}, "http.auth.bearer", "credential's name"),
+        ({"http__auth": {"bearer": "a", "basic": "b"}}, "http.auth", "one of"),
+        ({"http__auth": None}, "http.auth", "the word none"),
+        ({"http__auth": "some"}, "http.auth", "a map"),
+        ({"http__auth": {"headers": {"X": "fixed"}}}, "http.auth", "exactly one credential"),
+        ({"http__auth": {"headers": {"X": "${secret.a}", "Y": "${secret.b}"}}}, "http.auth", "exactly one credential"),
+        ({"http__auth": {"headers": {"X": "${secret.A}"}}}, "http.auth", "exactly one credential"),
+        ({"http__auth": {"headers": {"X": "${input.name}"}}}, "http.auth", "${secret.NAME}"),
+        ({"http__auth": {"sigv4": "a"}}, "http.auth", "together"),
+        ({"http__hosts": {"files.x.example": "none"}}, "http.hosts.files.x.example", "an origin"),
+        ({"http__hosts": {"https://x.example/path": "none"}}, "http.hosts.https://x.example/path", "an origin"),
+        ({"http__trace_header": "X Y"}, "http.trace_header", "pattern"),
+        ({"effect__class": "writes"}, "effect.class", "one of"),
+        ({"effect__resource": "${"}, "effect.resource", "closed hole"),
+        ({"effect__amount": {"minor": 1.5, "currency": "EUR"}}, "effect.amount.minor", "whole minor units"),
+        ({"effect__amount": {"minor": "five", "currency": "EUR"}}, "effect.amount.minor", "whole minor units"),
+        ({"effect__cost": "free"}, "effect.cost", "unknown"),
+        ({"effect__cost": 5}, "effect.cost", "a map"),
+        ({"target": {"x": {"kind": "text"}}, "http__base": "https://${target.x}"}, "target.x", "a pattern for kind text"),
+        ({"target": {"x": {"kind": "text", "pattern": "("}}}, "target.x.pattern", "RE2"),
+        ({"create__request__url": "/x"}, "create.request", "exactly one of path and url"),
+        ({"create__request__form": {}}, "create.request", "at most one body"),
+        ({"create__request__content_type": "x"}, "create.request", "together"),
+        ({"create__request__redirects": 1}, "create.request.redirects", "GET only"),
+        ({"create__request__path": "jobs"}, "create.request.path", "begins with /"),
+        ({"create__request__path": "/jobs?x=1"}, "create.request.path", "without query"),
+        ({"create__request__path": "/jöbs"}, "create.request.path", "need encoding"),
+        ({"create__request__method": "get"}, "create.request.method", "one of"),
+        ({"create__request__headers": {"Authorization": "${token}"}}, "create.request.headers.Authorization", "http.auth"),
+        ({"create__request__headers": {"a b": "${token}"}}, "create.request.headers.a b", "not ours to set"),
+        ({"create__request__host": "https://other.example"}, "create.request.host", "http.hosts"),
+        ({"create__answers__0__is": "taken"}, "create.answers.0.is", "one of"),
+        ({"create__answers": []}, "create.answers", "at least one"),
+        ({"create__answers__0__when": {"status": {"min": 1, "pattern": "x"}}}, "create.answers.0.when.status", "exactly one"),
+        ({"create__answers__0__when": {"body[": 1}}, "create.answers.0.when.body[", "JMESPath"),
+        ({"create__answers__0__when": {"body.t": {"pattern": "(?=x)"}}}, "create.answers.0.when.body.t.pattern", "RE2"),
+        ({"create__job": {"name": "body.id"}}, "create.job", "an id"),
+        ({"create__job": {"id": ["body.id", "body["]}}, "create.job.id.1", "JMESPath"),
+        ({"create__job": {"id": []}}, "create.job.id", "at least one"),
+        ({"create__token": {"window": "long"}}, "create.token.window", "a duration"),
+        ({"create__token": {"window": "1d", "min": 4}}, "create.token", "beside format uuid"),
+        ({"create__token": {"window": "1d", "format": "text", "charset": "ab", "max": 8}}, "create.token", "bits"),
+        ({"errors__code": "body["}, "errors.code.0", "JMESPath"),
+        ({"observe__progress": {"percent": "body.p", "completed": "body.c"}}, "observe.progress", "either percent"),
+        ({"observe__poll": {"floor": "2m"}}, "observe.poll.floor", "above cap"),
+        ({"observe__poll": {"factor": 0.5}}, "observe.poll.factor", "greater than"),
+        ({"observe": None}, "observe", "the word none"),
+        ({"collect__outputs": {"a": {"from": {"request": REQUEST}}}}, "collect", "exactly one of from and outputs"),
+        ({"collect__from": {"request": REQUEST, "inline": "observed.body"}}, "collect.from", "exactly one of inline"),
+        ({"collect__from": {"inline": "observed.body", "answers": [{"is": "done"}]}}, "collect.from", "beside inline"),
+        ({"collect__good_for": "a while"}, "collect.good_for", "a duration"),
+        ({"webhook": {"scheme": "basic", "jwks": "x"}}, "webhook", "no jwks under the scheme basic"),
+        ({"accepts": [{"finding": "wide-hosts", "because": "x"}]}, "accepts.0.finding", "wide-host"),
+        ({"input": {"type": "strin"}}, "input", "a JSON Schema"),
+        ({"input__properties__name": {"$ref": "https://x.example/s"}}, "input", "into itself"),
+        ({"input__properties__name": {"pattern": "(?=x)"}}, "input", "a JSON Schema"),
+        ({"input__$schema": "http://json-schema.org/draft-07/schema#"}, "input", "2020-12"),
+        ({"collect__verify": {"schema": {"type": 5}}}, "collect.verify.schema", "a JSON Schema"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_key(changes: dict[str, Any], key: str, said: str) -> None:
+    found = problems(**changes)
+    assert any(named == key and said in expected for named, expected in found), found
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "said"),
+    [
+        ({"effect__summary": "${job.id}"}, "effect.summary", "job is not known here"),
+        ({"effect__summary": "${@}"}, "effect.summary", "@ is not known here"),
+        ({"effect__summary": "${input.nmae}"}, "effect.summary", "no input.nmae"),
+        ({"effect__summary": "For ${input.note}"}, "effect.summary", "a fallback"),
+        ({"http__base": "https://${target.x}"}, "http.base", "target has no x; it has nothing"),
+        ({"http__base": "https://${input.name}"}, "http.base", "input is not known here"),
+        ({"http__delay_hints": "job.id"}, "http.delay_hints.0", "job is not known"),
+        ({"create__request__path": "/${job.id}"}, "create.request.path", "job is not known"),
+        ({"create__answers__0__when": {"phase": "seen"}}, "create.answers.0.when.phase", "phase is not known"),
+        ({"create__answers__0__when": {"body.x": "${secret.x}"}}, "create.answers.0.when.body.x", "secret is not known"),
+        ({"create__request__query": {"a": "${steps.one.x}"}}, "create.request.query.a", "steps has no one"),
+        ({"create__request__query": {"a": "${operation.name}"}}, "create.request.query.a", "operation has no name"),
+        ({"create__request__query": {"a": "${files.x.bytes}"}}, "create.request.query.a", "files has no x"),
+        ({"observe__request__path": "/${job.url}"}, "observe.request.path", "job has no url; it has id"),
+        ({"observe__request__headers": {"X": "${token}"}}, "observe.request.headers.X", "token is not known"),
+        ({"observe__request__headers": {"X": "${observed.body.x}"}}, "observe.request.headers.X", "observed is not known"),
+        ({"create__token": "none"}, "create.request.headers.Idempotency-Key", "no ${token}"),
+        ({"create__request__headers": {}}, "create.token", "${token} somewhere"),
+        ({"create__answers__1__when": {"status": 202}}, "create.answers.1", "can be reached"),
+        ({"observe__states__0": {"is": "running"}}, "observe.states.1", "can be reached"),
+        ({"errors__answers": [{"is": "unsure"}, {"when": {"status": 400}, "is": "rejected"}]}, "errors.answers.1", "can be reached"),
+        ({"collect__from": [{"request": REQUEST}, {"request": REQUEST}]}, "collect.from.1", "can be reached"),
+        ({"create__job": {}}, "create", "a job with an id"),
+        ({"observe": "none"}, "observe", "needs a webhook"),
+        ({"observe__states__1__is": "partial"}, "collect", "partial"),
+        ({"collect__from__request__query": {"x": "${body.x}"}}, "collect.from.0.request.query.x", "body is not known"),
+    ],
+)
+def test_what_only_the_whole_contract_shows_is_named(changes: dict[str, Any], key: str, said: str) -> None:
+    found = problems(**changes)
+    assert any(named == key and said in expected for named, expected in found), found
+
+
+NOT_BUILT_CASES: list[tuple[dict[str, Any], str]] = [
+    ({"files": {"x": {"media": "text/csv", "max_bytes": "1MiB", "from": "input.nested"}}}, "files"),
+    ({"http__auth": {"oauth2": "a"}}, "http.auth.oauth2"),
+    ({"http__auth": {"sigv4": "a", "service": "s", "region": "r"}}, "http.auth.sigv4"),
+    ({"http__hosts": {"https://x.example": {"oauth2": "a"}}}, "http.hosts.https://x.example.oauth2"),
+    ({"http__hosts": {"https://x.example": {"sigv4": "a", "service": "s", "region": "r"}}}, "http.hosts.https://x.example.sigv4"),
+    ({"http__quota": {"remaining": "headers.a", "reset": "headers.b"}}, "http.quota"),
+    ({"create__before": [{**STEP, "save": {"x": "body.x"}, "undo": REQUEST}]}, "create.before"),
+    ({"create__token": {"from": "input.name", "window": "1d"}, "create__request__headers": {}}, "create.token.from"),
+    ({"observe__before": [STEP]}, "observe.before"),
+    ({"observe__counts": {"total": "body.total"}}, "observe.counts"),
+    ({"observe__states__1__is": "ended", "collect__partial": "attention"}, "observe.states.1.is"),
+    ({"cancel__before": [STEP]}, "cancel.before"),
+    ({"cancel__force": {"request": REQUEST, "answers": [{"is": "acknowledged"}]}}, "cancel.force"),
+    ({"create__request__json": ..., "create__request__multipart": {"a": "b", "c": {"file": "d"}}}, "create.request.multipart"),
+    ({"create__request__json": ..., "create__request__file": "x"}, "create.request.file"),
+    ({"collect__from": {"request": {"method": "POST", "path": "/x", "file": "x"}}}, "collect.from.request.file"),
+    ({"collect__from": {"request": {"method": "POST", "path": "/x", "multipart": {}}}}, "collect.from.request.multipart"),
+    ({"collect__from": [{"request": {"method": "POST", "path": "/x", "file": "x"}}]}, "collect.from.0.request.file"),
+    ({"collect__from": [{"request": {"method": "POST", "path": "/x", "multipart": {}}}]}, "collect.from.0.request.multipart"),
+    ({"collect__from": {"request": REQUEST, "pages": {"next": "body.next"}}}, "collect.from.pages"),
+    ({"collect__from": [{"request": REQUEST, "pages": {"more": {"body.more": True}}}]}, "collect.from.0.pages"),
+    ({"collect__before": [STEP]}, "collect.before"),
+    ({"collect__each": "observed.body.list"}, "collect.each"),
+    ({"collect": {"outputs": {"a": {"from": {"request": REQUEST}}}}}, "collect.outputs"),
+    (
+        {"collect__items": {"submitted": {"count": "input.name"}, "read": [{"output": "a", "states": [{"is": "failed"}]}]}},
+        "collect.items",
+    ),
+    ({"record": {"bodies": "keep"}}, "record.bodies"),
+    ({"record": {"sensitive": ["body.name"]}}, "record.sensitive"),
+    ({"observe": "none", "webhook": {"scheme": "standard_webhooks", "secret": "x"}}, "observe"),
+]
+
+
+@pytest.mark.parametrize(("changes", "key"), NOT_BUILT_CASES)
+def test_what_is_legal_and_not_built_is_refused_with_those_words(changes: dict[str, Any], key: str) -> None:
+    assert problems(**changes) == [(key, NOT_BUILT_WORDS)]
+
+
+def test_every_line_of_the_list_of_what_is_not_built_has_its_case() -> None:
+    keys = [tuple(key.replace("https://x.example", "host").split(".")) for _, key in NOT_BUILT_CASES]
+    for entry in NOT_BUILT:
+        assert any(len(key) == entry.pattern.count(".") + 1 and fits(entry.pattern, key) for key in keys), entry.pattern
+
+
+def test_user_data_that_looks_like_a_key_is_not_taken_for_one() -> None:
+    assert problems(create__request__json={"before": [], "files": 1, "request": {"file": "x"}, "t": "${token}"}) == []
+
+
+def test_no_observe_is_fine_where_the_create_always_finishes() -> None:
+    assert problems(observe="none", cancel="none", create__answers=[{"when": {"status": 200}, "is": "completed"}]) == []
+
+
+def test_positions_lead_to_the_key_or_to_the_nearest_place_above_it() -> None:
+    positions: Any = {
+        (): (1, 1),
+        ("collect",): (50, 1),
+        ("collect", "from"): (51, 3),
+        ("collect", "from", "request"): (52, 5),
+        ("effects",): (9, 1),
+    }
+    with pytest.raises(BadContract) as caught:
+        parse_contract(document(collect__from={"request": {}}, effects=1), file="f.yaml", positions=positions)
+    assert [(finding.line, finding.column, finding.code) for finding in caught.value.findings] == [(9, 1, "unknown-key")]
+    with pytest.raises(BadContract) as caught:
+        parse_contract(document(collect__from={"request": {"path": "/x"}}), file="f.yaml", positions=positions)
+    assert [str(finding) for finding in caught.value.findings] == [
+        "f.yaml:52:5: collect.from.request.method: this key, which must be there"
+    ]
+
+
+def test_the_place_of_a_single_value_is_that_of_its_key() -> None:
+    positions: Any = {("create",): (20, 1), ("create", "job"): (30, 3), ("create", "job", "id"): (31, 5)}
+    with pytest.raises(BadContract) as caught:
+        parse_contract(document(create__job={"id": "body["}), file="f.yaml", positions=positions)
+    assert [(finding.line, finding.key) for finding in caught.value.findings] == [(31, "create.job.id.0")]
+
+
+def test_an_inline_source_needs_no_request() -> None:
+    assert problems(collect__from=[{"when": {"observed.call": "create"}, "inline": "observed.body"}, {"inline": "observed.body.x"}]) == []
+
+
+def test_an_enum_may_hold_what_looks_like_a_reference() -> None:
+    assert problems(input__properties__note={"enum": [{"$ref": "https://x.example"}]}) == []
+
+
+@pytest.mark.parametrize("value", [2**53, "\ud800"])
+def test_a_file_that_canonical_json_cannot_carry_is_refused(value: Any) -> None:
+    with pytest.raises(BadContract):
+        sample(about=value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"create__token": "none", "create__request__headers": {}}, "create-not-recoverable"),
+        ({"create__token__window": "unstated"}, "window-unstated"),
+        ({"create__token__window": "1m"}, "deadline-beyond-window"),
+        ({"observe__states": [{"when": {"body.state": "stopped"}, "is": "cancelled"}]}, "no-failure-state"),
+        ({"observe__states": [{"when": {"body.state": "x"}, "is": "failed"}]}, "cancel-never-confirmed"),
+        ({"collect__format": "binary"}, "result-unchecked"),
+        ({"collect__format": "binary", "collect__verify": {"required": ["bytes"]}}, "result-unchecked"),
+        ({"collect__good_for": "1m"}, "result-may-expire"),
+        ({"http__hosts": {"https://*.blob.example": "none"}}, "wide-host"),
+        ({"webhook": {"scheme": "none"}}, "webhook-unsigned"),
+        ({"effect__class": "read"}, "effect-understated"),
+        ({"provider__verified_on": "2025-11-01"}, "stale"),
+    ],
+)
+def test_what_is_unsafe_is_found_and_can_be_accepted(changes: dict[str, Any], code: str) -> None:
+    contract = sample(**changes)
+    assert code in {finding.code for finding in safety_findings(contract, today=TODAY)}
+    accepting = sample(**changes, accepts=[{"finding": code, "because": "tried"}])
+    assert code not in {finding.code for finding in safety(accepting, today=TODAY, file="f", positions={})}
+
+
+def test_every_safety_finding_has_its_case_and_the_sample_has_none() -> None:
+    assert safety_findings(sample(), today=TODAY) == ()
+    quiet = {"collect__good_for": "1d", "collect__format": "binary", "collect__verify": {"bytes": "${observed.body.size}"}}
+    assert safety_findings(sample(**quiet), today=TODAY) == ()
+    assert len(FINDINGS) == 11
+    assert safety_findings(sample(http__hosts={"https://files.example": "none"}), today=TODAY) == ()
+
+
+def test_each_of_several_outputs_is_looked_at() -> None:
+    several = Contract.model_validate(document(collect={"outputs": {"a": {"from": {"request": REQUEST}}}}))
+    assert [finding.path for finding in safety_findings(several, today=TODAY)] == [("collect", "outputs", "a")]
+
+
+def test_a_contract_without_observing_and_collecting_has_no_findings_about_them() -> None:
+    bare = {"observe": "none", "cancel": "none", "collect": "none", "create__answers": [{"when": {"status": 200}, "is": "completed"}]}
+    assert safety_findings(sample(**bare), today=TODAY) == ()
+
+
+def test_the_facts_are_what_the_contract_says() -> None:
+    facts = sample(
+        cancel__repeatable=True, cancel__destroys_finished_jobs=True, observe__terminal_is_final=False, collect__one_time=True,
+        collect__partial="attention", create__token__window="unstated", collect__after=["succeeded", "failed"],
+        observe__appears_within="5s",
+    ).facts()  # fmt: skip
+    assert facts.token
+    assert facts.token_window_ms == 300_000
+    assert facts.cancel_repeatable
+    assert facts.destroys_finished_jobs
+    assert not facts.terminal_is_final
+    assert facts.one_time
+    assert facts.partial == "attention"
+    assert facts.collect_after == ("succeeded", "failed")
+    assert facts.appears_within_ms == 5_000
+    assert facts.deadlines_ms.create == 600_000
+    assert not facts.observe_none
+    assert facts.http_total_ms == 90_000
+
+
+def test_the_facts_of_a_contract_without_stages_say_so() -> None:
+    facts = sample(
+        observe="none", cancel="none", collect="none", create__token="none",
+        create__request__headers={}, create__answers=[{"is": "completed"}],
+    ).facts()  # fmt: skip
+    assert facts.observe_none
+    assert facts.cancel_none
+    assert facts.collect_none
+    assert facts.collect_after == ()
+    assert facts.token_window_ms is None
+    assert facts.terminal_is_final
+
+
+HOSTS = {"https://files.sample.example": "none", "https://*.wide.example": {"basic": "other"}}
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("https://api.sample.example/x", "bearer"),
+        ("https://API.sample.example:443/x", "bearer"),
+        ("https://files.sample.example/x", "none"),
+        ("https://a.b.wide.example/x", "basic"),
+        ("https://wide.example/x", None),
+        ("https://evilwide.example/x", None),
+        ("http://api.sample.example/x", None),
+        ("https://api.sample.example:444/x", None),
+        ("https://api.sample.example.evil.example/", None),
+    ],
+)
+def test_a_credential_goes_to_the_origin_that_lists_it_and_to_no_other(url: str, kind: str | None) -> None:
+    auth = sample(http__hosts=HOSTS).auth_for(url, {})
+    assert (auth and auth.kind) == kind
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://u@api.sample.example/", "//api.sample.example/", "https://api.sample.example\\@evil/", "https://api.sample.example/#x",
+        "https://api sample.example/", "ftp://api.sample.example/", "https://", "https://api.sample.example:x/", "https://x:/",
+        "https://x:0/",
+        "https://bücher.example/", "https://a..b/", "https://[::1/", "https://*.x.example/", "/x", "",
+    ],
+)  # fmt: skip
+def test_an_address_with_two_readings_is_refused(url: str) -> None:
+    with pytest.raises(AddressError):
+        sample().auth_for(url, {})
+
+
+def test_credentials_of_headers_are_named_by_their_templates() -> None:
+    auth = sample(http__auth={"headers": {"X-Key": "Key ${secret.some_key}"}}).http.auth
+    assert (auth.kind, auth.credential, auth.templates) == ("headers", "some_key", (("X-Key", "Key ${secret.some_key}"),))
+    assert sample().http.auth.credential == "sample"
+    assert sample(http__auth="none").http.auth.credential is None
+
+
+TARGETS = {"org": {"kind": "label", "about": "the org"}, "server": {"kind": "origin"}, "zone": {"kind": "text", "pattern": "z[0-9]"}}
+GOOD = {"org": "acme", "server": "https://x.example:8443", "zone": "z1"}
+
+
+def test_a_target_that_fits_is_taken() -> None:
+    contract = sample(target=TARGETS, http__base="${target.server}")
+    contract.check_target(GOOD)
+    assert contract.base(GOOD) == "https://x.example:8443"
+    sample().check_target({})
+
+
+@pytest.mark.parametrize(
+    "target",
+    [{}, {**GOOD, "more": "x"}, {**GOOD, "org": "a.b"}, {**GOOD, "org": 5}, {**GOOD, "server": "x.example"}, {**GOOD, "zone": "z10"},
+     {**GOOD, "server": "https://u@x.example"}, {**GOOD, "server": "https://x.example/path"}],
+)  # fmt: skip
+def test_a_target_that_does_not_fit_is_bad_input(target: dict[str, Any]) -> None:
+    with pytest.raises((BadInput, AddressError)):
+        sample(target=TARGETS, http__base="${target.server}").check_target(target)
+
+
+def test_a_base_without_its_target_or_with_a_query_is_refused() -> None:
+    contract = sample(target=TARGETS, http__base="https://${target.org}.x.example")
+    with pytest.raises(RenderError):
+        contract.base({})
+    with pytest.raises(AddressError):
+        sample(http__base="https://x.example/?a=1").base({})
+
+
+def test_input_is_judged_by_the_schema_with_paths() -> None:
+    validate_input(sample(), {"name": "x"})
+    with pytest.raises(InputInvalid) as caught:
+        validate_input(sample(), {"name": 5, "other": 1})
+    assert sorted(problem.split(":")[0] for problem in caught.value.problems) == ["$", "$.name"]
+    with pytest.raises(InputInvalid, match=r"\$\.list\[1\]"):
+        validate_input(sample(input__properties__list={"type": "array", "items": {"type": "integer"}}), {"name": "x", "list": [1, "2"]})
+    with pytest.raises(BadInput, match="2\\^53"):
+        validate_input(sample(), {"name": 2**53})
+
+
+OPEN = {
+    "type": "object",
+    "required": ["must", "ref"],
+    "properties": {
+        "must": {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}, "b": {}}},
+        "ref": {"$ref": "#/$defs/a~1b"},
+        "any": {"anyOf": [{"type": "string"}], "properties": {"x": {}}},
+        "extra": {"additionalProperties": {"type": "string"}, "properties": {"x": {}}},
+        "closed": {"additionalProperties": False},
+        "loop": {"$ref": "#/properties/loop"},
+        "true": True,
+        "lost": {"$ref": "#/$defs/none"},
+    },
+    "$defs": {"a/b": {"type": "object", "required": ["r"], "properties": {"r": {"type": "string"}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "known", "required"),
+    [
+        ("must.a", True, True), ("must.b", True, False), ("must.z", False, False), ("ref.r", True, True), ("ref.z", False, False),
+        ("any.z", True, False), ("extra.z", True, False), ("closed.z", False, False), ("loop.z", True, False), ("true.z", True, False),
+        ("z", False, False),
+    ],
+)  # fmt: skip
+def test_what_the_schema_has_is_known_by_path(path: str, known: bool, required: bool) -> None:
+    found = problems(input=OPEN, effect__summary=f"${{input.{path}}}!", effect__resource="x", create__request__json={"t": "${token}"})
+    assert any("the input schema has no" in said for _, said in found) is not known
+    assert any("a fallback" in said for _, said in found) is not required
+
+
+def test_a_model_alone_has_no_digest() -> None:
+    assert Contract.model_validate(document()).digest == ""
