@@ -7,7 +7,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from pydantic import JsonValue, ValidationError
@@ -19,8 +19,9 @@ from activities.heads import head_of
 from activities.judging import judge_execution, question_of
 from activities.owning import append_as_owner
 from activities.ports import Record, World
-from domain.evidence import Decision, DecisionMeaning, Evidence, Refusals, bounded
-from domain.lifecycle import OFFERED, choices, next_step, permits
+from domain.errors import Refused
+from domain.evidence import Decision, DecisionMeaning, Evidence, Refusals, Regressed, bounded
+from domain.lifecycle import choices, next_step, permits
 from domain.messages import (
     MAX_SIGNAL_BYTES,
     ApprovalDecision,
@@ -28,11 +29,13 @@ from domain.messages import (
     Head,
     JudgedDecision,
     JudgeDecisionInput,
+    Known,
     Message,
     Received,
     Resolution,
     StepInput,
 )
+from domain.reading import job_id
 from domain.standing import Standing
 
 MAX_REFUSALS = 20
@@ -84,9 +87,11 @@ class AuthorityActivities:
         world = self._world
         with as_failures():
             message = read_message(asked.received)
+            if asked.regressed is not None:
+                return await self._accept_ledger(asked, message, asked.regressed)
             record = await world.ledger.record(asked.id, known=asked.known)
             if message.request_id not in record.standing.answered:
-                record = await self._record(asked, message)
+                record = await self._record(asked, await self._with_job(asked.id, message))
             answer = record.standing.answered.get(message.request_id)
             head = head_of(record, world.clocks.now())
             if answer is None:
@@ -102,7 +107,47 @@ class AuthorityActivities:
                 return self._counted(asked.unlisted + 1, message)
             return [decision]
 
-        return await append_as_owner(self._world, asked.id, decide, turn=asked.turn)
+        try:
+            return await append_as_owner(self._world, asked.id, decide, turn=asked.turn)
+        except Refused as refused:
+            # The job belongs to another operation: only the ledger can see that.
+            taken = self._asked_for(message).model_copy(update={"meaning": "refused", "why": bounded(refused.message)})
+            return await append_as_owner(self._world, asked.id, lambda _: [taken], turn=asked.turn)
+
+    async def _with_job(self, stream: str, message: Asked) -> Asked:
+        """An `adopt` with the job that it names, or refused: a job is named by all that later calls need of it."""
+        if message.meaning != "adopt" or message.resolution is None:
+            return message
+        names = set((await self._cases.load(stream, None)).contract.job_names)
+        given = message.resolution.arguments
+        named = job_id(given.get("id"))
+        if named is None or set(given) != names:
+            wanted = " ".join(("JOB", *sorted(f"{name}=VALUE" for name in names - {"id"})))
+            return replace(message, refused=f"adopt needs exactly: {wanted}")
+        resolution = message.resolution.model_copy(update={"arguments": {**given, "id": named}})
+        return replace(message, resolution=resolution)
+
+    async def _accept_ledger(self, asked: JudgeDecisionInput, message: Asked, lost: Known) -> JudgedDecision:
+        """While the ledger lacks what Temporal knows, only a human's `accept_ledger` is taken; the rest waits where it is."""
+        world = self._world
+        record = await world.ledger.record(asked.id)
+        if message.meaning != "accept_ledger":
+            return JudgedDecision(head=head_of(record, world.clocks.now()), accepted=False, waits=True)
+
+        def decide(standing: Standing) -> list[Evidence]:
+            if message.request_id in standing.answered:
+                return []
+            judged = self._judged(asked.id, standing, self._asked_for(message), "resolve")
+            if judged.meaning == "refused":
+                return [judged]
+            accepted = Regressed(
+                at=judged.at, actor=judged.actor, known_seq=lost.seq, known_hash=lost.hash, by=message.by, reason=message.reason
+            )
+            return [judged, accepted]
+
+        record = await append_as_owner(world, asked.id, decide, turn=asked.turn)
+        answer = record.standing.answered[message.request_id]
+        return JudgedDecision(head=head_of(record, world.clocks.now()), accepted=answer.accepted, why=answer.why)
 
     def _counted(self, unlisted: int, message: Asked) -> list[Evidence]:
         """The running count, written at 1, 2, 4, 8 ... so that a flood of n costs log n entries."""
@@ -111,11 +156,10 @@ class AuthorityActivities:
         at = self._world.clocks.now()
         return [Refusals(at=at, actor=self._world.identity, count=unlisted, last_request_id=message.request_id)]
 
-    def _decide(self, stream: str, standing: Standing, message: Asked) -> Decision:
-        world = self._world
-        at = world.clocks.now()
-        decision = Decision(
-            at=at,
+    def _asked_for(self, message: Asked) -> Decision:
+        """The decision as it was asked for, not yet judged."""
+        return Decision(
+            at=self._world.clocks.now(),
             actor=f"human:{message.by}",
             meaning=message.meaning,
             request_id=message.request_id,
@@ -127,14 +171,21 @@ class AuthorityActivities:
             arguments=message.resolution.arguments if message.resolution else {},
             until=message.resolution.until if message.resolution else None,
         )
+
+    def _decide(self, stream: str, standing: Standing, message: Asked) -> Decision:
+        decision = self._asked_for(message)
         why = message.refused or self._state_refuses(standing, decision)
         if why is not None:
             return decision.model_copy(update={"meaning": "refused", "why": bounded(why)})
-        verb = "cancel" if message.meaning == "cancel" else "resolve"
-        judgement = world.gate.judge_decision(question_of(world, stream, standing, at), verb, message.by)
+        return self._judged(stream, standing, decision, "cancel" if message.meaning == "cancel" else "resolve")
+
+    def _judged(self, stream: str, standing: Standing, decision: Decision, verb: str) -> Decision:
+        """The decision with what policy says of it; refused if it does not let this person."""
+        world = self._world
+        judgement = world.gate.judge_decision(question_of(world, stream, standing, decision.at), verb, decision.by)
         judged = {"policies": judgement.policies, "bundle": judgement.bundle}
         if judgement.answer != "unattended":
-            why = judgement.why or f"policy does not let {message.by} {verb} this"
+            why = judgement.why or f"policy does not let {decision.by} {verb} this"
             return decision.model_copy(update={"meaning": "refused", "why": bounded(why), **judged})
         return decision.model_copy(update=judged)
 
@@ -142,8 +193,8 @@ class AuthorityActivities:
         """Why the state does not allow this, in words a person can act on; None if it does."""
         if standing.final:
             return f"the operation has ended: {standing.state}"
-        if decision.verb == "resolve" and decision.meaning not in OFFERED:
-            return f"{decision.meaning} is not offered"
+        if decision.meaning == "accept_ledger":
+            return "the ledger holds all that Temporal knows of: there is nothing to accept"
         if decision.verb == "resolve" and not standing.attention:
             return f"the operation is {standing.state} and waits for no human"
         if decision.until is not None and decision.until <= decision.at:

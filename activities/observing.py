@@ -63,7 +63,8 @@ async def _reading(
         base |= {"meaning": "failed", "word": outcome.word, "next_at": _next(case, at, None, woken=woken)}
         return Observation.model_validate(base), ()
     scope = case.scope(call_id=scope_id)
-    reading = await read(lambda: read_observe(case.contract, outcome, scope, at), outcome)
+    compare = case.standing.compare_due
+    reading = await read(lambda: read_observe(case.contract, outcome, scope, at, compare=compare), outcome)
     base |= {
         "meaning": reading.meaning,
         "word": reading.word,

@@ -116,13 +116,22 @@ class ProviderActivities:
 
     @activity.defn(name="reconcile")
     async def reconcile(self, step: StepInput) -> Head:
-        """Settle an unknown create from our own late answers."""
+        """Settle an unknown create: our own late answers first, then one lookup that is due."""
+        world = self._world
         with as_failures():
             async with beating() as pulse:
                 case = await self._load(step, pulse)
+                if self._named(case) == "reconcile":
+                    case = await creating.close_open_intent(world, case, turn=step.turn)
                 while self._named(case) == "reconcile" and case.standing.unread_late:
-                    case = await reconciling.read_late_notes(self._world, case, turn=step.turn)
-                return self._head(case)
+                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
+                if self._named(case) == "reconcile":
+                    case = await reconciling.end_at_deadline(world, case, turn=step.turn)
+                if self._named(case) != "reconcile":
+                    return self._head(case)
+                await self._until_due(case, pulse)
+                case = await reconciling.look_up(world, case, turn=step.turn)
+                return self._moved(case, "reconcile")
 
     # --- what the steps share -------------------------------------------------------------------------------------------
 

@@ -137,9 +137,9 @@ class Tour:
                 fault = (await LedgerBooks(changed).verify(stream)).fault
             finally:
                 await changed.aclose()
-        self._check("in a copy with one byte of one entry changed", fault is not None)
+        self._check("in a copy in which one word of one entry was changed, verify finds it", fault is not None)
         if fault is not None:
-            self._say(f"     verify says: entry {fault.seq}: {fault.what}")
+            self._say(f"     entry {fault.seq}: {fault.what}")
 
     # --- what scenes are made of --------------------------------------------------------------------------------------------
 
@@ -181,6 +181,7 @@ class Tour:
 
     async def _written_out(self, stream: str) -> None:
         standing = (await self._there.ledger.record(stream)).standing
+        self._check("there is a result", bool(standing.outputs))
         folder = self._there.settings.home / "demo" / stream
         await write_out(ObstoreResults(self._there.settings.results), standing.outputs, folder, force=True)
         self._check(f"its result, verified again, is in {folder}", (folder / "manifest.json").is_file())

@@ -177,6 +177,12 @@ class Contract(Strict):
         self._canonical, self._digest = canonical, sha256_hex(canonical)
         return self
 
+    @property
+    def job_names(self) -> tuple[str, ...]:
+        """The values that name a job: `id`, and whatever else `create.job` (or, without one, a lookup) gives."""
+        lookups = [name for lookup in self.reconcile for name in lookup.job]
+        return tuple(dict.fromkeys(["id", *(self.create.job or lookups)]))
+
     def base(self, target: Mapping[str, JsonValue]) -> str:
         """The base address for one target, without a slash at its end. Raises RenderError, AddressError."""
         base = fill_text(self.http.base, Scope(target=dict(target))).rstrip("/")

@@ -235,6 +235,7 @@ def _closed(standing: Standing, evidence: Closed, entry: Entry) -> dict[str, obj
         change["violation"] = evidence.violation
     elif meaning in {"accepted", "finished"} and evidence.job and standing.job is None:
         change |= {"job": evidence.job, "job_at": evidence.at}
+        change["compare_due"] = standing.facts.compare and evidence.word == "exists"
     if entry.role == "move" and entry.to == "create_pending":
         change |= _next_generation(standing)  # proven late: as if a lookup had shown that nothing is there
     if meaning == "finished" and entry.role == "move" and standing.verdict is None:
@@ -256,7 +257,12 @@ def _observed(standing: Standing, reading: Observation, entry: Entry) -> dict[st
         "held_run": standing.held_run + 1 if reading.meaning == "held" else 0,
     }
     if reading.meaning in {"going", "held", "terminal"}:
-        change |= {"seen": True, "remote_state": reading.remote_state, "provider_at": reading.provider_at or standing.provider_at}
+        change |= {
+            "compare_due": False,
+            "seen": True,
+            "remote_state": reading.remote_state,
+            "provider_at": reading.provider_at or standing.provider_at,
+        }
         change |= {"progress": reading.progress or standing.progress, "counts": reading.counts or standing.counts}
     if decided:
         change["why"] = reading.words.reason or reading.words.message

@@ -151,9 +151,6 @@ CHOICES: dict[str, str] = {
 }
 """What a human may be offered, in words."""
 
-OFFERED = frozenset({"resume", "cancel", "recollect", "abandon", "accept_succeeded", "accept_failed"})
-"""The choices that have a story. The others stand in the tables and are not offered."""
-
 
 def choices(standing: Standing, at: datetime) -> tuple[str, ...]:
     """What a human may choose now, in the order of CHOICES; empty where no human is needed.
@@ -165,7 +162,7 @@ def choices(standing: Standing, at: datetime) -> tuple[str, ...]:
     offered: list[str] = []
     for verb in CHOICES:
         probe = Decision.model_construct(at=at, actor="", meaning=verb, request_id="", verb=verb, by="")
-        row = find_row(standing, probe) if verb in OFFERED else None
+        row = find_row(standing, probe)
         if row is not None and row.to != "stay":
             offered.append(verb)
     return tuple(offered)

@@ -108,7 +108,7 @@ class Received(Message):
 class JudgeDecisionInput(Message):
     """Argument of `judge_decision`: one received message, to be verified, judged and recorded.
 
-    `unlisted`: how many refusals before it were only counted.
+    `unlisted`: how many refusals before it were only counted. `regressed`: the ledger does not hold this.
     """
 
     id: str
@@ -116,16 +116,18 @@ class JudgeDecisionInput(Message):
     known: Known | None = None
     received: Received
     unlisted: int = 0
+    regressed: Known | None = None
     at: Instant | None = None
 
 
 class JudgedDecision(Message):
-    """What became of a message. Not `listed`: refused, and only counted."""
+    """What became of a message. Not `listed`: refused, and only counted. `waits`: not judged yet."""
 
     head: Head
     accepted: bool
     why: str | None = None
     listed: bool = True
+    waits: bool = False
 
 
 class ClockInput(Message):

@@ -155,8 +155,11 @@ def read_create(contract: Contract, answer: Answer, scope: Scope, now: datetime)
     return replace(reading, meaning="ambiguous", verdict=None) if nameless or unread else reading
 
 
-def read_observe(contract: Contract, answer: Answer, scope: Scope, now: datetime) -> Reading:
-    """What a status answer means. `scope.phase` says what is known so far."""
+def read_observe(contract: Contract, answer: Answer, scope: Scope, now: datetime, *, compare: bool = False) -> Reading:
+    """What a status answer means. `scope.phase` says what is known so far.
+
+    `compare`: the job was named by `exists`, and this is its first reading: it must be what was asked for.
+    """
     observe = contract.observe
     if observe is None:
         return Reading("failed", readable=False)
@@ -174,6 +177,8 @@ def read_observe(contract: Contract, answer: Answer, scope: Scope, now: datetime
             meaning = "held"
         case _:
             pass
+    if compare and meaning in {"going", "held", "terminal"}:
+        meaning = _COMPARED.get(_compared(contract.create.compare, judged), meaning)
     reading = _reading(contract, judged, meaning, observe.reason, [state.when for state in observe.states])
     return replace(
         reading,
@@ -281,6 +286,16 @@ def _remote_state(judged: Judged, shown: Iterable[Match | None]) -> str:
     except TooMuch:
         found = None
     return judged.word if found is None or found == "" else bounded(_plain(found), MAX_STATE)
+
+
+_COMPARED: Final[dict[Sameness, Meaning]] = {"differs": "violation", "missing": "failed"}
+
+
+def _compared(match: Match | None, judged: Judged) -> Sameness:
+    try:
+        return sameness(match, judged.scope) if match else "same"
+    except TooMuch:
+        return "missing"
 
 
 def _replayed(match: Match | None, judged: Judged) -> bool:

@@ -102,6 +102,7 @@ class Standing(Frozen):
     cancel_acknowledged: bool = False
     job: dict[str, Json] | None = None
     job_at: Instant | None = None
+    compare_due: bool = False
     seen: bool = False
     verdict: Verdict | None = None
     reconcile_left: int = 0

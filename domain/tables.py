@@ -228,7 +228,7 @@ COLLECT = (
 HUMAN = (
     Row(("create_unknown", "contract_violation"), "decision.adopt", "cancel_requested", ("W",)),
     Row(("create_unknown", "contract_violation"), "decision.adopt", "accepted"),
-    Row(("create_unknown",), "decision.look", "reconciling"),
+    Row(("create_unknown",), "decision.look", "reconciling", ("has lookups",)),
     Row(("create_unknown",), "decision.replay", "create_pending", ("window open",)),
     Row(("create_unknown",), "decision.retry_create", "create_pending", ("!unnamed",)),
     Row(("result_timed_out",), "decision.resume", "observing"),
@@ -239,6 +239,7 @@ HUMAN = (
     Row(("outcome_undecided",), "decision.accept_succeeded", "succeeded"),
     Row(("outcome_undecided",), "decision.accept_failed", "failed"),
     Row(_ATTENTION, "decision.abandon", "abandoned"),
+    Row(_ANYWHERE, "decision.accept_ledger", "stay"),
     Row(_BEFORE_JOB, "regressed.accepted", "create_unknown"),
     Row(tuple(state for state in _ANYWHERE if state not in _BEFORE_JOB), "regressed.accepted", "stay"),
 )

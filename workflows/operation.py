@@ -172,9 +172,27 @@ class OperationWorkflow:
         if not (isinstance(cause, ApplicationError) and cause.type in LEDGER_BROKEN):
             await workflow.sleep(_AFTER_TROUBLE, summary="after trouble")
             return
-        workflow.set_current_details(f"# The ledger is not what it was\n\n{inert(cause.message)}\n\nNothing is sent until a human has acted.")
+        said = inert(cause.message)
+        workflow.set_current_details(f"# The ledger is not what it was\n\n{said}\n\nNothing is sent until a human has acted.")
         self._upsert({"SakshiAttention": True})
-        await self._news()
+        if not await self._accepted_ledger():
+            await self._news()
+
+    async def _accepted_ledger(self) -> bool:
+        """Have waiting messages judged for a human's `accept_ledger`; all others stay where they are."""
+        known = self._head.known if self._head else self._known
+        for message in list(self._inbox):
+            argument = JudgeDecisionInput(id=self._id, turn=self._next_turn(), received=message, regressed=known, at=workflow.now())
+            try:
+                judged = await self._local(AuthorityActivities.judge_decision, argument, "accept the ledger")
+            except ActivityError:
+                return False
+            if not judged.waits:
+                self._inbox.remove(message)
+            if judged.accepted:
+                self._head = judged.head
+                return True
+        return False
 
     async def _news(self) -> None:
         """Wait for the next wake or message; messages stay where they are."""

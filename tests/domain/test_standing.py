@@ -18,6 +18,7 @@ from tests.domain.growing import KEYS, LEDGER, STREAM, T0, Stream, at, said, sta
 
 JOB = {"job": {"id": "job-1"}}
 ASKED: tuple[Any, ...] = ("policy.unattended", "policy.unattended", "intent.create")
+LOST: tuple[Any, ...] = (*ASKED, "exchange.ambiguous")
 TAKEN: tuple[Any, ...] = (*ASKED, ("exchange.accepted", JOB))
 SUCCEEDED: Any = ("reading.terminal", {"verdict": "succeeded", "began": at(3)})
 FAILED: Any = ("reading.terminal", {"verdict": "failed", "began": at(3)})
@@ -465,14 +466,8 @@ FACTS = st.fixed_dictionaries(
     }
 )  # fmt: skip
 EARLY_ENDS = {"policy.no", "decision.cancel", "decision.reject", "decision.abandon", "clock.create", "clock.approval", "exchange.refused"}
-LIKELY = {
-    state: sorted(
-        {row.evidence for rows in TABLES.values() for row in rows if state in row.states and row.to not in {"note", "contract_violation"}}
-        - EARLY_ENDS
-    )
-    or list(KEYS)
-    for state in STATES
-}
+ROWS = [row for rows in TABLES.values() for row in rows if row.to not in {"note", "contract_violation"}]
+LIKELY = {state: sorted({row.evidence for row in ROWS if state in row.states} - EARLY_ENDS) or list(KEYS) for state in STATES}
 
 
 class AnyStream(RuleBasedStateMachine):
@@ -486,10 +481,11 @@ class AnyStream(RuleBasedStateMachine):
         self.before = self.stream.standing
         self.adopted = False
 
-    @initialize(facts=FACTS)
-    def open(self, facts: dict[str, Any]) -> None:
-        self.stream = Stream(**facts)
-        self.before = self.stream.standing
+    @initialize(facts=FACTS, start=st.sampled_from([(), ASKED, LOST, TAKEN]))
+    def open(self, facts: dict[str, Any], start: tuple[Any, ...]) -> None:
+        self.stream = told(*start, **facts)
+        self.before, self.clock = self.stream.standing, len(start)
+        self.attempts = {(1, 1): start is TAKEN} if start else {}
 
     @rule(data=st.data())
     def tell_what_fits(self, data: st.DataObject) -> None:
