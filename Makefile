@@ -61,7 +61,7 @@ lock:
 	  --no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet -o requirements.lock
 
 clean:
-	rm -rf .venv .venv-tools .venv.lock .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .venv-tools .venv-live .venv.lock .pytest_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # .ci/venv.py does nothing if .venv is whole and of this lock.

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     if code == INTERRUPTED:
-        note("stopped waiting; what was started goes on")
+        note("stopped" if typed[0] in {"dev", "demo"} else "stopped waiting; what was started goes on")
         return ExitCode.STOPPED_WAITING
     return code if isinstance(code, int) else ExitCode.DONE
 

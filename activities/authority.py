@@ -199,10 +199,11 @@ class AuthorityActivities:
             return f"the operation is {standing.state} and waits for no human"
         if decision.until is not None and decision.until <= decision.at:
             return "until is not in the future"
-        if permits(standing, decision):
+        offers = choices(standing, decision.at)
+        if decision.meaning in offers if decision.verb == "resolve" else permits(standing, decision):
             return None
-        if decision.meaning != "cancel":
-            offered = ", ".join(choices(standing, decision.at)) or "nothing"
+        if decision.verb == "resolve":
+            offered = ", ".join(offers) or "nothing"
             return f"{decision.meaning} is not possible in {standing.state}; possible: {offered}"
         match standing.state:
             case "result_collecting":

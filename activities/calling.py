@@ -2,6 +2,8 @@
 
 * What is recorded of an exchange is bounded, printable, and holds neither a body nor a query string.
 * An answer that becomes `observed` is kept whole in `payloads`, because later calls are rendered from it.
+* Where the contract says `record: {bodies: keep}` the raw body of each answer is in the result store before an entry names it. A
+  store that can't take it costs the body, never the record: the entry then does not say that it was kept.
 * Reading an answer costs CPU in proportion to its size: large ones are read in a thread, so that heartbeats go on.
 """
 
@@ -12,12 +14,16 @@ from collections.abc import Callable
 from typing import Literal, TypeVar, cast
 from urllib.parse import urlsplit
 
-from domain.evidence import Http, Json, Ref, RequestFacts, Words, bounded
+from activities.case import Case
+from activities.ports import World
+from domain.errors import SakshiError
+from domain.evidence import Http, Json, Ref, RequestFacts, Words, body_key, bounded
 from domain.exchange import Answer, Exchange, Request
 from domain.fingerprint import canonical, sha256_hex
 from domain.reading import Reading, allowed_headers, observed_value
 
 READ_IN_THREAD_FROM = 64 * 1024
+KEEP_WITHIN_S = 5.0
 _NOT_KEPT = frozenset({"set-cookie", "authorization", "proxy-authorization"})
 T = TypeVar("T")
 
@@ -61,6 +67,30 @@ def http_facts(exchange: Exchange) -> Http:
     else:
         common |= {"no_answer": outcome.word, "sent": outcome.sent}
     return Http.model_validate(common)
+
+
+async def recorded(world: World, case: Case, exchange: Exchange) -> Http:
+    """What is recorded of an exchange, once the body of its answer is kept where the contract wants that."""
+    facts = http_facts(exchange)
+    return facts.model_copy(update={"body_kept": True}) if await _kept(world, case, exchange) else facts
+
+
+async def _kept(world: World, case: Case, exchange: Exchange) -> bool:
+    body = exchange.outcome.body if isinstance(exchange.outcome, Answer) else b""
+    if case.contract.record.bodies != "keep" or not body:
+        return False
+    digest = sha256_hex(body)
+    staging = f"{case.record.stream}/body-{digest}"
+    try:
+        async with asyncio.timeout(KEEP_WITHIN_S):
+            async with world.results.stage(staging) as staged:
+                await staged.write(body)
+                await staged.seal()
+            await world.results.publish(staging, body_key(case.standing.opened.tenant, case.record.stream, digest))
+            await world.results.discard(staging)
+    except (SakshiError, TimeoutError):
+        return False
+    return True
 
 
 def words_of(reading: Reading) -> Words:

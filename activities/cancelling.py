@@ -8,7 +8,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from activities.calling import http_facts, read, request_facts, words_of
+from activities.calling import read, recorded, request_facts, words_of
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact
 from activities.ports import Record, World
@@ -59,7 +59,7 @@ async def send_cancel(world: World, case: Case, contract: Contract, *, turn: int
         return record
     exchange = await world.provider.exchange(request, case.policy(max_bytes=contract.http.limits.response_bytes))
     at, outcome = instant(world.clocks.now()), exchange.outcome
-    base: dict[str, object] = {"at": at, "actor": world.identity, "http": http_facts(exchange)}
+    base: dict[str, object] = {"at": at, "actor": world.identity, "http": await recorded(world, case, exchange)}
     if isinstance(outcome, NoAnswer):
         base |= {"meaning": "unsure" if outcome.sent else "again", "word": outcome.word, "next_at": _again(case, at, None)}
     else:
@@ -87,6 +87,11 @@ def _again(case: Case, now: datetime, hint_ms: int | None) -> datetime:
     return next_instant(case.contract, stream=case.record.stream, now=now, hint_ms=hint_ms, tries=standing.tries, deadline=deadline)
 
 
-def is_still_going(case: Case) -> bool:
-    """The newest entry is a reading that showed the job not to have ended: a cancel destroys nothing finished."""
-    return case.standing.remote_read in {"going", "held", "not_visible"}
+def reads_first(case: Case) -> bool:
+    """The status is read before the cancel is sent: it would destroy a finished job, or the job may be somebody else's."""
+    return case.standing.facts.destroys_finished_jobs or case.standing.compare_due
+
+
+def may_be_sent(case: Case) -> bool:
+    """The newest entry is a reading that showed the job not to have ended, and it is what was asked for."""
+    return case.standing.remote_read in {"going", "held", "not_visible"} and not case.standing.compare_due

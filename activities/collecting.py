@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from activities.calling import http_facts, observed_root, words_of
+from activities.calling import http_facts, observed_root, recorded, words_of
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact
 from activities.ports import World
@@ -180,8 +180,8 @@ async def _stream(world: World, case: Case, wanted: Collect, source: Source, sco
                     await staged.write(chunk)
             answer = replace(head, body=bytes(body), fault=streamed.fault)
             reading = await asyncio.to_thread(_read, case, source, answer, scope, size, world.clocks.now())
-            http = http_facts(Exchange(request, streamed.began, world.clocks.now(), replace(answer, body=b"")))
-            fetched = Fetched(reading, media=_media(head), http=http.model_copy(update={"body_sha256": None, "body_bytes": size}))
+            exchange = Exchange(request, streamed.began, world.clocks.now(), answer)
+            fetched = Fetched(reading, media=_media(head), http=await _answer_facts(world, case, exchange, size))
             if good and streamed.fault in _FINAL_FAULTS:
                 return replace(fetched, problem=_FINAL_FAULTS[streamed.fault])
             if streamed.fault is not None:
@@ -190,6 +190,13 @@ async def _stream(world: World, case: Case, wanted: Collect, source: Source, sco
                 return fetched
             await staged.seal(_media(head))
         return replace(fetched, measured=measurer.finish())
+
+
+async def _answer_facts(world: World, case: Case, exchange: Exchange, size: int) -> Http:
+    """What is recorded of the answer. Its body is one that may be kept only where it is no larger than an answer may be."""
+    if size <= case.contract.http.limits.response_bytes:
+        return await recorded(world, case, exchange)
+    return http_facts(exchange).model_copy(update={"body_sha256": None, "body_bytes": size})
 
 
 async def _bounded(chunks: AsyncIterator[bytes], limit: int | None) -> AsyncIterator[bytes]:

@@ -15,7 +15,7 @@ from temporalio import activity
 
 from activities import options
 from activities.beating import Pulse, last_answer
-from activities.calling import http_facts, keep_observed, read, request_facts, words_of
+from activities.calling import http_facts, keep_observed, read, recorded, request_facts, words_of
 from activities.case import Case, call_id, frozen_request
 from activities.judging import judge_execution
 from activities.owning import append_as_owner, append_fact
@@ -89,7 +89,7 @@ async def end_at_deadline(world: World, case: Case, *, turn: int) -> Case:
 
 def _sending_ends(standing: Standing) -> datetime | None:
     """The create deadline; or earlier, the end of the token's protection once something may have been carried out."""
-    ends = [standing.deadlines.get("create"), standing.token_until if standing.unproven else None]
+    ends = [standing.deadlines.get("create"), standing.token_until if standing.uncertain else None]
     return min((end for end in ends if end is not None), default=None)
 
 
@@ -111,7 +111,7 @@ async def prepare(world: World, case: Case, *, turn: int) -> tuple[Case, Prepare
     def decide(current: Standing) -> Sequence[Evidence]:
         still = _due(current) and current.open_attempt is None
         same = (current.generation, current.attempts + 1) == (intent.generation, intent.attempt)
-        if not still or not same or (current.unproven and not replayable(current, at)):
+        if not still or not same or (current.uncertain and not replayable(current, at)):
             return []
         policy = judge_execution(world, case.record.stream, current, at=at, actor=world.identity)
         return [policy, intent] if policy.meaning in {"unattended", "covered"} else [policy]
@@ -168,6 +168,7 @@ async def send(world: World, prepared: Prepared, pulse: Pulse, *, turn: int) -> 
     exchange = await world.provider.exchange(prepared.request, policy)
     fact, payloads = await _fact(world, prepared, exchange)
     pulse.answered(fact.model_dump(mode="json", exclude_defaults=True) | {"meaning": fact.meaning})
+    fact = fact.model_copy(update={"http": await recorded(world, case, exchange)})
     return await append_fact(world, case.record.stream, fact, turn=turn, payloads=payloads)
 
 

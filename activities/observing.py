@@ -8,7 +8,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from activities.calling import http_facts, keep_observed, read, words_of
+from activities.calling import keep_observed, read, recorded, words_of
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact
 from activities.ports import World
@@ -55,7 +55,7 @@ async def _reading(
         "at": at,
         "actor": world.identity,
         "began": began,
-        "http": http_facts(exchange),
+        "http": await recorded(world, case, exchange),
         "turn": turn,
         "woken": woken,
     }

@@ -43,6 +43,8 @@ class ProviderActivities:
                 if self._named(case) == "create":
                     case = await creating.close_open_intent(world, case, turn=step.turn)
                 if self._named(case) == "create":
+                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
+                if self._named(case) == "create":
                     # First wait, then look at the clock: nothing is sent at the deadline.
                     await self._until_due(case, pulse)
                     case = await creating.end_at_deadline(world, case, turn=step.turn)
@@ -57,6 +59,8 @@ class ProviderActivities:
         with as_failures():
             async with beating() as pulse:
                 case = await self._load(step, pulse)
+                if self._may_read(case, step):
+                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
                 if not self._may_read(case, step):
                     return self._head(case)
                 if case.contract.observe is None:
@@ -82,6 +86,8 @@ class ProviderActivities:
             async with beating() as pulse:
                 case = await self._load(step, pulse)
                 if self._named(case) == "cancel":
+                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
+                if self._named(case) == "cancel":
                     case = await cancelling.close_open_cancel(world, case, turn=step.turn)
                 if self._named(case) == "cancel" and case.contract.cancel is None:
                     return self._head(case.at(await cancelling.say_no_cancel(world, case, turn=step.turn)))
@@ -92,9 +98,9 @@ class ProviderActivities:
                 if self._named(case) != "cancel":
                     return self._head(case)
                 await self._until_due(case, pulse)
-                if case.standing.facts.destroys_finished_jobs:
+                if cancelling.reads_first(case):
                     case = await observing.read_status(world, case, turn=step.turn)
-                    if self._named(case) != "cancel" or not cancelling.is_still_going(case):
+                    if self._named(case) != "cancel" or not cancelling.may_be_sent(case):
                         return self._moved(case, "cancel")
                 case = case.at(await finished(cancelling.send_cancel(world, case, case.contract, turn=step.turn)))
                 return self._moved(case, "cancel")
@@ -106,6 +112,8 @@ class ProviderActivities:
         with as_failures():
             async with beating() as pulse:
                 case = await self._load(step, pulse)
+                if self._named(case) == "collect":
+                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
                 if self._named(case) == "collect":
                     case = await collecting.end_at_deadline(world, case, turn=step.turn)
                 if self._named(case) != "collect":
@@ -123,14 +131,14 @@ class ProviderActivities:
                 case = await self._load(step, pulse)
                 if self._named(case) == "reconcile":
                     case = await creating.close_open_intent(world, case, turn=step.turn)
-                while self._named(case) == "reconcile" and case.standing.unread_late:
-                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
                 if self._named(case) == "reconcile":
-                    case = await reconciling.end_at_deadline(world, case, turn=step.turn)
+                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
                 if self._named(case) != "reconcile":
                     return self._head(case)
                 await self._until_due(case, pulse)
                 case = await reconciling.look_up(world, case, turn=step.turn)
+                if self._named(case) == "reconcile":
+                    case = await reconciling.end_at_deadline(world, case, turn=step.turn)
                 return self._moved(case, "reconcile")
 
     # --- what the steps share -------------------------------------------------------------------------------------------

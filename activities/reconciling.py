@@ -5,15 +5,21 @@
 * One exact match is adopted. A heuristic match, or several, are shown to a human.
 * Absence is concluded only from a lookup begun after the newest `send_until`, plus the total HTTP timeout, plus what the
   contract needs to show a job, plus a minute of skew: until then "none" is only "not yet".
+* A lookup looks at once, again until a job would have had time to show, and then when none would be proof. Where that lies past
+  the deadline, or can never be proof, the next lookup is due instead.
+* At the deadline one last look is made; if it settles nothing the clock is appended by this same activity.
+* A list counts only if it was read to its end, within bounds of pages, items and time, and never twice over the same cursor.
 * Nothing here can create anything.
 """
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import cast
+from typing import Final, cast
+from urllib.parse import urljoin
 
-from activities.calling import http_facts, read
+from activities.calling import read, recorded
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact, late_of
 from activities.ports import World
@@ -26,22 +32,38 @@ from domain.evidence import Clock, CreateExchange, Evidence, Http, Intent, Json,
 from domain.exchange import Answer, NoAnswer, Request
 from domain.expressions import Scope
 from domain.lifecycle import next_step
-from domain.lookups import Found
+from domain.lookups import MAX_CANDIDATES, Found
+from domain.origins import check_address
 from domain.rendering import render
-from domain.standing import Standing
+from domain.standing import Standing, State
 
 WINDOW_SLACK = timedelta(minutes=1)
 SKEW = timedelta(minutes=1)
+WALK_FOR = timedelta(minutes=10)
+"""A list that takes longer is not read to its end; an attempt has 15 minutes."""
+
+_LATER: Final[frozenset[State]] = frozenset({"proposed", "awaiting_approval", "approved"})
+"""Before an attempt of a new generation there is nothing that a late answer of an older one could settle: it waits."""
+_SHOWS_A_JOB: Final = frozenset({"accepted", "finished", "violation"})
 
 
 async def read_late_notes(world: World, case: Case, *, turn: int) -> Case:
-    """Read the oldest unread late answer. One at a time: each may move the state."""
-    unread = case.standing.unread_late
-    if not unread:
+    """Let unread late answers count, the oldest first, until one moves the state."""
+    state = case.standing.state
+    if state in _LATER or case.standing.final:
         return case
-    seq = unread[0]
-    entry = (await world.ledger.entries(case.record.stream, after=seq - 1, limit=1))[0]
-    note = cast("Late", entry.evidence)
+    for seq in case.standing.unread_late:
+        note = cast("Late", (await world.ledger.entries(case.record.stream, after=seq - 1, limit=1))[0].evidence)
+        # While a create is due only a job counts: an older refusal says nothing about the attempt that is next.
+        if state == "create_pending" and note.meaning not in _SHOWS_A_JOB:
+            continue
+        case = await _let_count(world, case, note, seq, turn=turn)
+        if case.standing.state != state:
+            break
+    return case
+
+
+async def _let_count(world: World, case: Case, note: Late, seq: int, *, turn: int) -> Case:
     answer = CreateExchange.model_validate(note.model_dump(exclude={"kind", "of"}))
     fact = late_of(answer, of=seq).model_copy(update={"at": instant(world.clocks.now()), "actor": world.identity})
 
@@ -69,14 +91,14 @@ async def look_up(world: World, case: Case, *, turn: int) -> Case:
     index = case.standing.reconcile_entry
     lookup = case.contract.reconcile[index]
     began = instant(world.clocks.now())
-    scope = _scope(case, index)
+    scope = _scope(case, index, began)
     case = await _intend(world, case, lookup, index, turn=turn)
     if case.standing.state != "reconciling" or case.standing.reconcile_entry != index:
         return case
     if lookup.by == "webhook":
         fact = _waited(world, case, lookup, index)
     else:
-        seen = await (_get if lookup.by == "get" else _list)(world, case, lookup, scope)
+        seen = await (_ask(world, case, lookup, scope, reading.read_get) if lookup.by == "get" else _list(world, case, lookup, scope))
         fact = _fact(world, case, lookup, index, seen, began)
     return case.at(await append_fact(world, case.record.stream, fact, turn=turn))
 
@@ -87,12 +109,15 @@ class Seen:
 
     found: Found
     http: Http | None = None
+    asked: str | None = None
     candidates: tuple[dict[str, Json], ...] = ()
 
 
-def _scope(case: Case, index: int) -> Scope:
+def _scope(case: Case, index: int, now: datetime) -> Scope:
     standing = case.standing
     first, last = standing.first_intent_at, standing.last_intent_at
+    if standing.entries_lost:  # nobody knows any more when it was sent
+        first, last = standing.opened.at, now
     window: Json = None
     if first is not None and last is not None:
         window = {"from": instant_text(first - WINDOW_SLACK), "to": instant_text(last + WINDOW_SLACK)}
@@ -115,125 +140,152 @@ async def _intend(world: World, case: Case, lookup: LookupModel, index: int, *, 
     return case.at(await append_as_owner(world, case.record.stream, decide, turn=turn))
 
 
-async def _get(world: World, case: Case, lookup: LookupModel, scope: Scope) -> Seen:
-    return await _ask(world, case, lookup, scope, reading.read_get)
+@dataclass
+class Walk:
+    """A list as far as it was read."""
+
+    jobs: dict[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Json]])
+    items: int = 0
+    cursors: set[str] = field(default_factory=set[str])
+
+    def take(self, page: Found) -> str | None:
+        """Add a page; why it cannot go on after it, if it cannot."""
+        self.items += page.size
+        for job in page.jobs:
+            if len(self.jobs) < MAX_CANDIDATES:
+                self.jobs.setdefault(str(job["id"]), job)
+        if self.items > reading.MAX_ITEMS:
+            return TOO_LONG
+        cursor = json.dumps([page.next, page.next_url])
+        again = cursor in self.cursors
+        if (page.next, page.next_url) != (None, None):  # pages that are counted have no cursor
+            self.cursors.add(cursor)
+        return "the list leads back to a page that was read" if again else None
+
+
+TOO_LONG = "the list is longer than can be read"
 
 
 async def _list(world: World, case: Case, lookup: LookupModel, scope: Scope) -> Seen:
     """Page by page. A page that fails decides nothing, whatever the pages before it showed."""
-    pages = lookup.pages
-    assert pages is not None
-    gathered: dict[str, dict[str, Json]] = {}
-    cursor, url, total = None, None, 0
-    for index in range(pages.limit):
-        here = replace(scope, page={"next": cursor, "index": index, "number": index + 1})
-        seen = await _ask(world, case, lookup, here, reading.read_page, url=url)
+    assert lookup.pages is not None
+    walk, until = Walk(), world.clocks.monotonic() + WALK_FOR.total_seconds()
+    page, asked = Found("page"), None
+    for index in range(lookup.pages.limit):
+        here = replace(
+            scope, call_id=f"{scope.call_id}.{index}", page={"next": page.next, "index": index, "number": index + 1}
+        )  # fmt: skip
+        seen = await _ask(world, case, lookup, here, reading.read_page, url=page.next_url, base=asked)
         if seen.found.meaning != "page":
             return seen
-        total += len(seen.found.items)
-        items = seen.found.items
-        for job in await read(lambda items=items, here=here: reading.candidates(lookup, items, here), Answer(200)):
-            gathered.setdefault(str(job["id"]), job)
-        if not seen.found.more:
-            return replace(seen, candidates=tuple(gathered.values()))
-        following = (seen.found.next, seen.found.next_url)
-        if following == (cursor, url) and following != (None, None):
-            return Seen(Found("failed", message="the list does not advance from page to page"), seen.http)
-        deadline = case.standing.deadlines.get("lookup")
-        if total > reading.MAX_ITEMS or (deadline is not None and world.clocks.now() >= deadline):
-            break
-        cursor, url = following
-    return Seen(Found("failed", message="the list is longer than can be read"))
+        page, asked = seen.found, seen.asked
+        stuck = walk.take(page)
+        if not page.more:
+            return replace(seen, candidates=tuple(walk.jobs.values()))
+        if stuck or world.clocks.monotonic() > until:
+            return replace(seen, found=Found("failed", message=stuck or TOO_LONG))
+    return Seen(Found("failed", message=TOO_LONG))
 
 
 Reader = Callable[[Contract, LookupModel, Answer, Scope, datetime], Found]
 
 
-async def _ask(world: World, case: Case, lookup: LookupModel, scope: Scope, how: Reader, *, url: str | None = None) -> Seen:
-    assert lookup.request is not None
+async def _ask(
+    world: World, case: Case, lookup: LookupModel, scope: Scope, how: Reader, *, url: str | None = None, base: str | None = None
+) -> Seen:
     try:
-        request = _next_page(case, lookup, scope, url)
+        request = _rendered(case, lookup, scope) if url is None or base is None else _next_page(case, lookup, scope, url, base)
     except (RenderError, AddressError) as error:
         return Seen(Found("failed", word="unrenderable", message=error.message))
     exchange = await world.provider.exchange(request, case.policy(max_bytes=case.contract.http.limits.response_bytes))
     outcome = exchange.outcome
     if isinstance(outcome, NoAnswer):
-        return Seen(Found("failed", word=outcome.word), http_facts(exchange))
+        return Seen(Found("failed", word=outcome.word), await recorded(world, case, exchange))
     now = instant(world.clocks.now())
     found = await read(lambda: how(case.contract, lookup, outcome, scope, now), outcome)
-    return Seen(found, http_facts(exchange))
+    return Seen(found, await recorded(world, case, exchange), request.url)
 
 
-def _next_page(case: Case, lookup: LookupModel, scope: Scope, url: str | None) -> Request:
-    model = lookup.request
-    assert model is not None
-    if url is None:
-        return render(case.contract, model, scope)
-    # A provider's own address of the next page: data, never a template.
-    literal = url.replace("${", "$${")
-    return render(case.contract, model.model_copy(update={"path": None, "url": literal, "query": {}}), scope)
+def _rendered(case: Case, lookup: LookupModel, scope: Scope) -> Request:
+    assert lookup.request is not None
+    return render(case.contract, lookup.request, scope)
+
+
+def _next_page(case: Case, lookup: LookupModel, scope: Scope, url: str, base: str) -> Request:
+    """A provider's own address of the next page, which may be relative to the page before: data, never a template."""
+    assert lookup.request is not None
+    check_address(url)
+    if url.startswith("//"):
+        raise AddressError("an address that begins with //")
+    literal = urljoin(base, url).replace("${", "$${")
+    return render(case.contract, lookup.request.model_copy(update={"path": None, "url": literal, "query": {}}), scope)
 
 
 def _fact(world: World, case: Case, lookup: LookupModel, index: int, seen: Seen, began: datetime) -> Lookup:
-    standing = case.standing
-    now = instant(world.clocks.now())
+    now, found = instant(world.clocks.now()), seen.found
     base: dict[str, object] = {
         "at": now,
         "actor": world.identity,
         "entry": index,
-        "word": seen.found.word,
+        "word": found.word,
         "http": seen.http,
-        "words": Words(reason=seen.found.reason, code=seen.found.code, message=seen.found.message, request_id=seen.found.request_id),
-        "next_at": _again(case, now, seen.found.delay_ms),
+        "words": Words(reason=found.reason, code=found.code, message=found.message, request_id=found.request_id),
     }
-    proof_from = _proof_from(standing, index)
-    conclusive = proof_from is not None and began >= proof_from
-    match seen.found.meaning:
+    match found.meaning:
         case "violation":
             base |= {"meaning": "violation", "violation": {"why": "the lookup names another job than the one asked for"}}
         case "found":
-            base |= {"meaning": "found", "job": seen.found.job}
-        case "absent":
-            base |= {"meaning": "absent", "exhausted": True} if conclusive else _not_yet(standing, index, now, proof_from)
+            base |= {"meaning": "found", "job": found.job}
         case "page" if len(seen.candidates) == 1 and lookup.strength == "exact":
             base |= {"meaning": "found", "job": seen.candidates[0]}
         case "page" if seen.candidates:
             base |= {"meaning": "candidates", "candidates": seen.candidates, "exhausted": True}
-        case "page" if lookup.proves_absence:
-            base |= {"meaning": "absent", "exhausted": True} if conclusive else _not_yet(standing, index, now, proof_from)
+        case "absent":
+            base |= _nothing(case, index, began, now, proves=True)
         case "page":
-            visible = _visible_from(standing, index)
-            base |= {"meaning": "none", "exhausted": True} if began >= visible else {"meaning": "none", "next_at": visible}
-        case _:
-            base |= {"meaning": "failed"}
+            base |= _nothing(case, index, began, now, proves=lookup.proves_absence)
+        case "failed":
+            base |= {"meaning": "failed", "next_at": _again(case, now, found.delay_ms)}
     return Lookup.model_validate(base)
 
 
-def _not_yet(standing: Standing, index: int, now: datetime, proof_from: datetime | None) -> dict[str, object]:
-    """No match, too early to prove anything: once more when a job would have had time to show, then when it is proof."""
-    visible = _visible_from(standing, index)
-    return {"meaning": "none", "next_at": visible if now < visible else (proof_from or visible)}
+def _nothing(case: Case, index: int, began: datetime, now: datetime, *, proves: bool) -> dict[str, object]:
+    """No match: proof, the end of this lookup, or too early to say either."""
+    standing = case.standing
+    visible, deadline = _visible_from(standing, index), standing.deadlines.get("lookup")
+    proof = _proof_from(standing, visible) if proves else None
+    if proof is not None and began >= proof:
+        return {"meaning": "absent", "exhausted": True}
+    if began < visible:
+        return {"meaning": "none", "next_at": min(_again(case, now, None), visible)}
+    if proof is None or (deadline is not None and proof > deadline):
+        return {"meaning": "none", "exhausted": True}
+    return {"meaning": "none", "next_at": proof}
 
 
-def _proof_from(standing: Standing, index: int) -> datetime | None:
+def _proof_from(standing: Standing, visible: datetime) -> datetime | None:
     """From when a lookup may prove absence: the last byte that could have left, its answer, its visibility, and skew are over."""
-    if standing.newest_send_until is None:
+    if not standing.absence_provable or standing.newest_send_until is None:
         return None
-    return _visible_from(standing, index) + timedelta(milliseconds=standing.facts.http_total_ms) + SKEW
+    return visible + timedelta(milliseconds=standing.facts.http_total_ms) + SKEW
 
 
 def _visible_from(standing: Standing, index: int) -> datetime:
-    visible = standing.facts.visible_within_ms
+    """From when a job, made by the newest attempt, is seen by this lookup."""
     since = standing.newest_send_until or standing.state_since
-    return since + timedelta(milliseconds=visible[index] if index < len(visible) else 0)
+    return since + timedelta(milliseconds=standing.facts.visible_within_ms[index])
 
 
 def _waited(world: World, case: Case, lookup: LookupModel, index: int) -> Lookup:
     """A callback may still come: an entry that only waits, and proves nothing when the wait is over."""
-    now = instant(world.clocks.now())
-    since = case.standing.last_intent_at or case.standing.state_since
-    until = since + (lookup.wait or timedelta())
-    return Lookup(at=now, actor=world.identity, meaning="none", entry=index, word="webhook", exhausted=now >= until, next_at=until)
+    now, standing = instant(world.clocks.now()), case.standing
+    until = (standing.last_intent_at or standing.state_since) + (lookup.wait or timedelta())
+    over = now >= until
+    deadline = standing.deadlines.get("lookup", until)
+    return Lookup(
+        at=now, actor=world.identity, meaning="none", entry=index, word="webhook", exhausted=over,
+        next_at=None if over else min(until, deadline),
+    )  # fmt: skip
 
 
 def _again(case: Case, now: datetime, hint_ms: int | None) -> datetime:

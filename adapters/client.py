@@ -27,7 +27,7 @@ from adapters.sql_projection import StreamRow
 from domain.errors import BadInput, CredentialError, NotFound, Refused, Unreachable
 from domain.evidence import Decision, Json, Linked, bounded
 from domain.fingerprint import SALT_BYTES
-from domain.messages import OPERATION_WORKFLOW, QUEUE_LEDGER, CancelRequest, Known, Message, OperationInput, Resolution
+from domain.messages import CancelRequest, Message, Resolution
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -78,6 +78,7 @@ class Sakshi:
 
     async def open_and_start(self, asked: "Asked", *, id: str | None = None) -> Started:
         """Open an operation and start its workflow, or find the equal one. Raises BadInput, Refused, Unreachable."""
+        from adapters.workflow_starts import start
         from domain.opening import check_asked, check_callers_id
 
         if id is not None:
@@ -85,12 +86,12 @@ class Sakshi:
         check_asked(asked)
         if asked.contract.version == 0 and not self.settings.drafts:
             raise Refused(f"{asked.contract.contract} is a draft (version 0)", hint="set SAKSHI_DRAFTS=true to run drafts")
-        await self.temporal()
+        client = await self.temporal()
         name = asked.contract.contract
         stream = id or f"{name}-{str(ULID()).lower()}"
         found = await self._open(asked, stream)
         if not found.record.standing.final:
-            await self._start(found.record)
+            await start(client, self.ledger, found.record, created=found.created)
         return Started(found.record.stream, found.created)
 
     async def _open(self, asked: "Asked", stream: str) -> OpenedStream:
@@ -108,29 +109,17 @@ class Sakshi:
                     raise
         raise AssertionError
 
-    async def _start(self, record: Record) -> None:
-        """Start the workflow of a stream, unless it runs."""
-        from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-        from temporalio.service import RPCError
+    async def continue_(self, stream: str) -> bool:
+        """Start a new workflow for a stream that has none. False if it will wait, because the ledger lost entries.
 
-        client = await self.temporal()
-        effect = record.standing.opened.effect.get("summary")
-        try:
-            await client.start_workflow(
-                OPERATION_WORKFLOW,
-                OperationInput(id=record.stream, known=Known(seq=record.seq, hash=record.hash)),
-                id=record.stream,
-                task_queue=QUEUE_LEDGER,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-                static_summary=bounded(str(effect or record.standing.opened.contract), 200),
-                rpc_timeout=timedelta(seconds=10),
-            )
-        except RPCError as error:
-            raise Unreachable(
-                f"{record.stream} is recorded and not started: Temporal did not take it ({error.status.name.lower()})",
-                hint="the same command with the same --id or --key starts it; nothing was sent",
-            ) from None
+        Raises Refused if the operation has ended or its workflow runs, Unreachable.
+        """
+        from adapters.workflow_starts import start_again
+
+        record = await self.ledger.record(stream)
+        if record.standing.final:
+            raise Refused(f"{stream} has ended: {record.standing.state}", hint=f"python starter.py status {stream}")
+        return await start_again(await self.temporal(), self.ledger, record)
 
     def account(self, credential: str | None) -> str | None:
         """The account of a credential, where its record can be read from here."""
@@ -229,7 +218,7 @@ class Sakshi:
         if record.standing.final:
             why = f"the operation has ended: {record.standing.state}"
         elif not await self._signal(stream, signal, payload):
-            why = "its workflow is not there; the command that started it, with the same --id or --key, starts it again"
+            why = f"its workflow is not there; python starter.py run --continue {stream} starts another"
         if why is not None:
             await self._refuse(stream, request_id, verb, by, reason, why)
         return await self._verdict(stream, request_id)

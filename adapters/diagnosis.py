@@ -2,13 +2,16 @@
 
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from adapters.settings import Settings, unknown_variables
-from domain.errors import SakshiError
+from domain.errors import SakshiError, Unreachable
+
+if TYPE_CHECKING:
+    from adapters.orphans import Apart
 
 Level = Literal["good", "note", "wrong"]
 MAX_SKEW = timedelta(seconds=5)
@@ -81,6 +84,38 @@ async def _temporal(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("workers", "good" if alive else "wrong", f"{alive} on {queue}", hint)
 
 
+async def _operations(settings: Settings) -> AsyncIterator[Finding]:
+    from adapters.orphans import survey
+    from adapters.sql_books import LedgerBooks
+    from adapters.sql_ledger import SqlLedger
+    from adapters.temporal import connect
+
+    try:
+        client = await connect(settings)
+    except Unreachable:
+        return  # said under `temporal`
+    ledger = await SqlLedger.connect(settings.ledger, settings.ledger_password())
+    try:
+        found = await survey(client, ledger, LedgerBooks(ledger))
+    finally:
+        await ledger.aclose()
+    look = "python starter.py list --orphans says what to do about each"
+    if found.strangers:
+        yield Finding("operations", "wrong", f"Temporal has workflows that this ledger does not hold: {_few(found.strangers)}", look)
+    if found.behind:
+        yield Finding("operations", "wrong", f"the ledger lacks entries that Temporal knows of: {_few(found.behind)}", look)
+    if found.orphans:
+        told = _few([one.row.stream for one in found.orphans])
+        yield Finding("operations", "note", f"without a workflow, so that nothing goes on: {told}", look)
+    if not (found.strangers or found.behind or found.orphans):
+        yield Finding("operations", "good", "ledger and Temporal know the same ones")
+
+
+def _few(found: "Sequence[Apart] | Sequence[str]") -> str:
+    ids = [one if isinstance(one, str) else one.id for one in found]
+    return ", ".join(ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+
+
 async def _results(settings: Settings) -> AsyncIterator[Finding]:
     from adapters.result_store import ObstoreResults
 
@@ -129,6 +164,7 @@ _LOOKS: tuple[tuple[str, Callable[[Settings], AsyncIterator[Finding]]], ...] = (
     ("settings", _settings),
     ("ledger", _ledger),
     ("temporal", _temporal),
+    ("operations", _operations),
     ("results", _results),
     ("policies", _policies),
     ("contracts", _contracts),

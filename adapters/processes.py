@@ -109,12 +109,13 @@ class Process:
                 log.write(chunk)
 
 
-def _with_parent() -> Callable[[], None] | None:
-    if _LIBC is None:
-        return None
+def _with_parent() -> Callable[[], None]:
     libc, parent = _LIBC, os.getpid()
 
     def bind() -> None:
+        os.umask(0o077)  # what a child writes is its owner's alone
+        if libc is None:
+            return
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before the kernel was told
             os._exit(1)

@@ -19,7 +19,8 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from domain.errors import BadInput
+from adapters.addresses import parse_origin
+from domain.errors import AddressError, BadInput
 
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "SAKSHI_"
@@ -115,6 +116,16 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("allowed_origins", mode="after")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            try:
+                parse_origin(text)
+            except AddressError:
+                raise ValueError("is a list of origins such as https://api.internal:8443, separated by commas") from None
+        return value
 
     @field_validator("local_user", mode="after")
     @classmethod

@@ -5,7 +5,7 @@ that can be rebuilt from entries.
 """
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, func, select, tuple_
@@ -17,8 +17,10 @@ from adapters.sql_tables import streams
 from adapters.sql_verifying import Difference, Verification
 from domain.errors import BadInput, NotFound
 from domain.messages import Known
+from domain.standing import FINAL
 
 AMBIGUOUS_SHOWN = 10
+IDS_AT_ONCE = 500
 _LAST = "\U0010ffff"
 _SEPARATOR = "/"
 
@@ -62,6 +64,7 @@ class LedgerBooks:
         state: str | None = None,
         attention: bool | None = None,
         tenant: str | None = None,
+        final: bool | None = None,
         limit: int = 50,
         after: str | None = None,
     ) -> tuple[list[StreamRow], str | None]:
@@ -72,6 +75,8 @@ class LedgerBooks:
         if attention is not None:
             waits = streams.c.attention_since
             query = query.where(waits.is_not(None) if attention else waits.is_(None))
+        if final is not None:
+            query = query.where(streams.c.state.in_(FINAL) if final else streams.c.state.not_in(FINAL))
         if tenant is not None:
             query = query.where(streams.c.tenant == plain(tenant))
         if after is not None:
@@ -80,6 +85,14 @@ class LedgerBooks:
         rows = await reading(self._engines, lambda connection: [StreamRow(*row) for row in connection.execute(query)])
         page = rows[:limit]
         return page, f"{page[-1].updated_at}{_SEPARATOR}{page[-1].stream}" if len(rows) > limit else None
+
+    async def held(self, ids: Iterable[str]) -> set[str]:
+        """Those of these ids that the ledger holds."""
+        found: set[str] = set()
+        for some in batched(sorted({one for one in ids if plain(one) == one}), IDS_AT_ONCE):
+            query = select(streams.c.stream).where(streams.c.stream.in_(some))
+            found |= set(await reading(self._engines, lambda connection, query=query: connection.execute(query).scalars().all()))
+        return found
 
     async def verify(self, stream: str, known: Known | None = None) -> Verification:
         """Whether a stream is what was written. Raises UnknownStream."""
@@ -115,3 +128,8 @@ def _skew(connection: Connection) -> timedelta:
     before, began = datetime.now(UTC), time.monotonic()
     theirs: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
     return theirs - before - timedelta(seconds=(time.monotonic() - began) / 2)
+
+
+def batched(ids: list[str], size: int) -> Iterator[list[str]]:
+    """Pieces of at most `size`."""
+    return (ids[start : start + size] for start in range(0, len(ids), size))

@@ -1,7 +1,8 @@
 """What Temporal remembers of a stream: every (seq, hash) that a workflow's history and pending activities hold.
 
 A chain shows by itself that nothing inside it was changed. That its tail was cut, only a later witness shows: heads stand in
-workflow inputs, activity arguments and results, heartbeats and not-yet failures, which whoever cut the ledger can't reach.
+workflow inputs, activity arguments and results, heartbeats and not-yet failures, which whoever cut the ledger can't reach. What
+anyone may send (a signal) and what a provider said (the answer in a heartbeat) is no witness.
 """
 
 import json
@@ -12,6 +13,8 @@ from typing import cast
 
 from google.protobuf.message import Message
 from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -58,6 +61,8 @@ def remembered(message: Message) -> Iterator[Witness]:
     if isinstance(message, Payload):
         yield from _in_payload(message.data)
         return
+    if isinstance(message, HistoryEvent) and message.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+        return
     for _, value in message.ListFields():
         for part in _messages(value):
             yield from remembered(part)
@@ -89,7 +94,7 @@ def _in_payload(data: bytes) -> Iterator[Witness]:
             seq, digest = fields.get("seq"), fields.get("hash")
             if isinstance(seq, int) and isinstance(digest, str) and len(digest) == 64:
                 yield Witness(seq, digest)
-            pending.extend((part, depth + 1) for part in fields.values())
+            pending.extend((part, depth + 1) for name, part in fields.items() if name != "answer")
         elif isinstance(node, list):
             pending.extend((part, depth + 1) for part in cast("list[object]", node))
 

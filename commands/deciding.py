@@ -25,10 +25,11 @@ def cancel(id: OneId, reason: Reason, by: By = None, force: Force = False, as_js
 
     settings = load_settings()
     _within(reason)
+    who = person(by, settings.local_user)
 
     async def work() -> "Verdict":
         async with sakshi(settings) as there:
-            return await there.cancel(await there.find(id), by=person(by, settings.local_user), reason=reason, force=force)
+            return await there.cancel(await there.find(id), by=who, reason=reason, force=force)
 
     _said(perform(work), "cancel", as_json=as_json)
 

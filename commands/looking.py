@@ -1,7 +1,7 @@
 """`wait`, `status`, `watch`, `list`, `evidence`, `result`: look at operations. Nothing here changes anything."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -85,6 +85,7 @@ def watch(id: OneId, as_json: AsJson = False) -> None:
 def list_operations(
     state: Annotated[str | None, typer.Option("--state", help="Only those in this state.")] = None,
     attention: Annotated[bool, typer.Option("--attention", help="Only those that wait for a human.")] = False,
+    orphans: Annotated[bool, typer.Option("--orphans", help="Only those whose workflow is not there, and what the ledger lacks.")] = False,
     tenant: Annotated[str | None, typer.Option("--tenant", help="Only those of this tenant.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many at most.")] = 50,
     after: Annotated[str | None, typer.Option("--after", help="Go on where an earlier list said `next`.")] = None,
@@ -94,9 +95,15 @@ def list_operations(
     from adapters.client import sakshi
     from adapters.settings import load_settings
     from adapters.showing.text import list_text
+    from adapters.showing.waiting import attention_text
+    from commands.surveying import list_orphans
     from domain.errors import BadInput
     from domain.standing import State
 
+    if orphans:
+        if attention or state is not None or after is not None:
+            raise BadInput("--orphans lists all of them, and goes with --tenant only")
+        return list_orphans(tenant=tenant, as_json=as_json)
     states = get_args(State)
     if state is not None and state not in states:
         raise BadInput(f"no state {state[:40]}", hint=f"states: {', '.join(states)}")
@@ -106,7 +113,9 @@ def list_operations(
             return await there.list(state=state, attention=attention or None, tenant=tenant, limit=limit, after=after)
 
     found = perform(work)
-    write_json(found) if as_json else write_text(list_text(found))
+    if as_json:
+        return write_json(found)
+    write_text(attention_text(found, datetime.now(UTC)) if attention else list_text(found))
 
 
 def evidence(

@@ -61,11 +61,12 @@ def check(
     """Everything that is wrong with contract files, and what they leave unsafe without accepting it."""
     from adapters.contract_files import check as check_file
     from adapters.settings import load_settings
+    from domain.contract_findings import FINDINGS
 
     paths = files or sorted(path for path in load_settings().contracts_dir.glob("*.yaml") if not path.name.endswith(".cases.yaml"))
     today = datetime.now(UTC).date()
     findings = [finding for path in paths for finding in check_file(path, today)]
-    broken = [finding for finding in findings if finding.code == "invalid"]
+    broken = [finding for finding in findings if finding.code not in FINDINGS]
     if as_json:
         write_json(
             {
@@ -77,7 +78,7 @@ def check(
         )
     else:
         for finding in findings:
-            write_text(f"{finding}" + ("" if finding.code == "invalid" else f" [{finding.code}]"))
+            write_text(f"{finding}" + (f" [{finding.code}]" if finding.code in FINDINGS else ""))
         verdict = "wrong" if broken else f"good, with {len(findings)} safety finding(s)" if findings else "good"
         write_text(f"{len(paths)} file(s): {verdict}")
     stop(ExitCode.BAD_INPUT if broken else ExitCode.DONE)

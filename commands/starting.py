@@ -29,6 +29,9 @@ def run(
     tenant: Annotated[str | None, typer.Option("--tenant", help="Whose data and budget it is.")] = None,
     reason: Annotated[str | None, typer.Option("--reason", help="Why. It is recorded, and policy sees it.")] = None,
     again: Annotated[str | None, typer.Option("--again", metavar="ID", help="The same input once more, as a new operation.")] = None,
+    continue_: Annotated[
+        str | None, typer.Option("--continue", metavar="ID", help="A new workflow for an operation that has none (`list --orphans`).")
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it is final or needs a human.")] = False,
     timeout: Annotated[str | None, typer.Option("--timeout", help="How long to wait: 30s, 5m, 2h.")] = None,
     as_json: AsJson = False,
@@ -36,14 +39,19 @@ def run(
     """Start one operation. It goes on whatever happens to this command."""
     from adapters.client import sakshi
     from adapters.settings import load_settings
+    from commands.surveying import continued, only_continue
 
     limit = duration(timeout) if timeout else None
-    if (contract is None) == (again is None):
-        raise BadInput("name a contract, or --again ID, and not both", hint="python starter.py contracts list")
+    if [contract, again, continue_].count(None) != 2:
+        raise BadInput("name one of: a contract, --again ID, --continue ID", hint="python starter.py contracts list")
+    if continue_ is not None:
+        only_continue(input=input, target=target, key=key, id=id, principal=principal, tenant=tenant, reason=reason)
     settings = load_settings()
 
     async def work() -> int:
         async with sakshi(settings) as there:
+            if continue_ is not None:
+                return await _said(there, await continued(there, continue_), wait=wait, timeout=limit, as_json=as_json)
             if again is not None:
                 _only_again(input=input, target=target)
                 asked = await _again(there, again, key=key, principal=principal, reason=reason)

@@ -59,7 +59,6 @@ NOT_BUILT: Final = (
     NotBuilt("collect.each"),
     NotBuilt("collect.outputs"),
     NotBuilt("collect.items"),
-    NotBuilt("record.bodies", "is", "keep"),
     NotBuilt("record.sensitive"),
 )
 
@@ -224,8 +223,8 @@ def _members(contract: Contract, root: str) -> Iterable[str] | None:
         case "files":
             return contract.files.keys()
         case "job":
-            lookups = [lookup.job for lookup in contract.reconcile]
-            return [name for name in contract.create.job if all(name in job for job in lookups)]
+            ways = [job for job in (contract.create.job, *(lookup.job for lookup in contract.reconcile)) if job]
+            return [name for name in contract.job_names if ways and all(name in job for job in ways)]
         case "steps":
             return {step.step for step in _steps(contract)}
         case _:
@@ -241,15 +240,16 @@ def _steps(contract: Contract) -> Iterator[Step]:
 
 def _check_token(contract: Contract, found: tuple[Text, ...]) -> Iterator[Problem]:
     token = contract.create.token
-    used = [text for text in found if "token" in text.expression.roots and text.path[0] == "create"]
+    used = [text for text in found if "token" in text.expression.roots and text.path[0] in ("create", "reconcile")]
     if token is None:
         yield from (Problem(text.path, "no ${token} where create.token is none") for text in used)
-    elif not token.source and not any(text.path[1] in ("request", "job", "before") for text in used):
+    elif not token.source and not any(text.path[:2] in _TOKEN_STANDS_IN for text in used):
         yield Problem(("create", "token"), "${token} somewhere in the request of create, or token: none")
     if token is not None:
         yield from _check_shape(token)
 
 
+_TOKEN_STANDS_IN: Final = (("create", "request"), ("create", "job"), ("create", "before"))
 _LETTERS: Final = {"hex": 16, "text": 36}
 
 

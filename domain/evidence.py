@@ -95,7 +95,7 @@ class Commitment(Frozen):
 
 
 class Http(Frozen):
-    """What is recorded of one exchange: no secret, no body."""
+    """What is recorded of one exchange: no secret, no body. `body_kept`: the body is in the result store, under `body_key`."""
 
     method: str
     url: str
@@ -108,6 +108,12 @@ class Http(Frozen):
     headers: dict[str, str] = {}
     body_sha256: str | None = None
     body_bytes: int = 0
+    body_kept: bool = False
+
+
+def body_key(tenant: str, stream: str, sha256: str) -> str:
+    """Where in the result store the kept body of an answer is."""
+    return f"{tenant}/{stream}/{sha256}"
 
 
 class Words(Frozen):

@@ -32,10 +32,7 @@ from domain.evidence import (
     StepOutcome,
 )
 from domain.facts import ContractFacts
-from domain.standing import HELD_READS_BEFORE_FLAG, UNPROVEN_MEANINGS, Answered, Attempt, Flag, Standing, Verdict
-
-LOST_ATTEMPT = 0
-"""Attempts count from 1; this one stands for whatever a regressed ledger no longer shows."""
+from domain.standing import HELD_READS_BEFORE_FLAG, LOST_ATTEMPT, UNPROVEN_MEANINGS, Answered, Attempt, Flag, Standing, Verdict
 
 
 def opened_standing(opened: Opened) -> Standing:
@@ -114,9 +111,10 @@ def _by_kind(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[st
             return {"job": evidence.job, "job_at": evidence.at} if standing.job is None else {}
         case Clock():
             return _passed(standing, evidence, entry)
-        case Regressed() if entry.role == "move":
+        case Regressed() if standing.job is None and standing.verdict is None:
             # The entries that the ledger no longer holds may have been attempts.
-            return {"unproven": (*standing.unproven, (standing.generation, LOST_ATTEMPT))}
+            lost = (standing.generation, LOST_ATTEMPT)
+            return {"unproven": (*(one for one in standing.unproven if one != lost), lost)}
         case _:
             return {}
 
@@ -131,7 +129,7 @@ def _decided(standing: Standing, decision: Decision, entry: Entry) -> dict[str, 
         case "cancel":
             change |= {"cancel_wanted": True, "cancel_forced": decision.force, "cancel_sent": False}
         case "adopt":
-            change |= {"job": decision.arguments, "job_at": decision.at, "seen": False, "violation": None}
+            change |= {"job": decision.arguments, "job_at": decision.at, "seen": False, "violation": None, "compare_due": False}
             if standing.job is not None and standing.job.get("id") != decision.arguments.get("id"):
                 change |= {"verdict": None, "cancel_acknowledged": False}
             deadlines["result"] = decision.at + timedelta(milliseconds=standing.facts.deadlines_ms.result)
@@ -183,6 +181,7 @@ def _next_generation(standing: Standing) -> dict[str, object]:
         "request": None,
         "reconcile_left": standing.facts.reconcile_entries,
         "reconcile_entry": 0,
+        "candidates": (),
     }
 
 
@@ -316,7 +315,7 @@ def _looked_up(standing: Standing, lookup: Lookup, entry: Entry) -> dict[str, ob
             change |= {"job": lookup.job, "job_at": lookup.at}
         case "candidates":
             change |= {"candidates": (*standing.candidates, *lookup.candidates)}
-        case "absent" if not standing.unnamed:
+        case "absent" if standing.absence_provable:
             change |= _absent(standing, entry)
         case "violation":
             change |= {"violation": lookup.violation}
@@ -361,7 +360,7 @@ _CONTRADICTION = {
     "late": "a late answer to the create names another job than the one known",
     "reading": "a later reading contradicts the first terminal observation",
 }
-_CLOCK_OF: dict[str, str] = {
+CLOCK_STARTED_BY: dict[str, str] = {
     "awaiting_approval": "approval",
     "approved": "create",
     "reconciling": "lookup",
@@ -376,7 +375,7 @@ def _entering(standing: Standing, to: str, evidence: Evidence, change: Mapping[s
     deadlines: dict[str, datetime] = dict(raw) if isinstance(raw, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
     spans = standing.facts.deadlines_ms
     entered: dict[str, object] = {}
-    clock = _CLOCK_OF.get(to)
+    clock = CLOCK_STARTED_BY.get(to)
     if clock is not None:
         span = spans.create if clock == "lookup" else getattr(spans, clock)
         deadlines[clock] = evidence.at + timedelta(milliseconds=span)

@@ -113,5 +113,6 @@ GUARDS: dict[str, tuple[str, Callable[[Standing, Evidence], bool]]] = {
     "has verdict": ("a terminal observation is known", lambda s, _: s.verdict is not None),
     "has lookups": ("the contract says how to look a job up", lambda s, _: s.facts.reconcile_entries > 0),
     "unnamed": ("the provider took it without giving an id", lambda s, _: s.unnamed),
+    "absence provable": ("it was not taken without an id, and no entries are lost", lambda s, _: s.absence_provable),
     "window open": ("the token's window is open", lambda s, e: s.token_until is not None and e.at < s.token_until and not s.unnamed),
 }

@@ -90,7 +90,7 @@ def permits(standing: Standing, decision: Decision) -> bool:
 
 # --- the step that belongs to a state ---------------------------------------------------------------------------------
 
-_STEP: dict[State, StepName] = {
+STEPS: dict[State, StepName] = {
     "proposed": "judge",
     "approved": "create",
     "create_pending": "create",
@@ -101,7 +101,7 @@ _STEP: dict[State, StepName] = {
     "cancel_requested": "cancel",
     "result_collecting": "collect",
 }
-_UNTIL: dict[State, str] = {
+CLOCKS: dict[State, str] = {
     "awaiting_approval": "approval",
     "approved": "create",
     "create_pending": "create",
@@ -128,13 +128,13 @@ def next_step(standing: Standing) -> Step:
         return Step("done", None)
     if standing.state == "create_unknown" and standing.lookup_left:
         return Step("reconcile", None)
-    clock = _UNTIL.get(standing.state)
-    return Step(_STEP.get(standing.state, "inbox"), standing.deadlines.get(clock) if clock else None)
+    clock = CLOCKS.get(standing.state)
+    return Step(STEPS.get(standing.state, "inbox"), standing.deadlines.get(clock) if clock else None)
 
 
 def clock_of(standing: Standing) -> str | None:
     """The clock that runs in this state."""
-    return _UNTIL.get(standing.state)
+    return CLOCKS.get(standing.state)
 
 
 CHOICES: dict[str, str] = {

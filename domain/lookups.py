@@ -1,40 +1,42 @@
 """Looking for the job of a create whose outcome is unknown: what one answer of a lookup shows. Total, like every reading.
 
 * `get` asks for one job by a name that is ours: `found` and `absent` are the contract's words, everything else decides nothing.
-* `list` shows candidates, page by page: an item that the match fits, with the values that name its job.
-* A match is adopted only if it is the only one and `exact` (the contract's match contains our mark, token or a step's value).
-* None is absence only where the contract says that it proves it, and only from a lookup begun late enough: that rule needs
-  clocks and stands in the activity.
+* `list` shows items, page by page: those that the match fits are candidates, named by all that the contract says of a job.
+* An item that cannot be judged, or fits and cannot be named, may be ours: its page decides nothing, and is never "no match".
+* An answer that was not read whole shows nothing. How pages lead on is the provider's word; that they end is the caller's care.
+* Whether one match is adopted, and whether none is absence, needs clocks and stands in the activity.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from domain.calls import Lookup
+from domain.calls import Lookup, Pages
 from domain.contract import Contract
 from domain.exchange import Answer
 from domain.expressions import Scope, first_value
 from domain.functions import TooMuch
-from domain.matching import holds
-from domain.reading import Judged, job_id, job_of, judge, words_of
+from domain.matching import Match, holds
+from domain.reading import Judged, job_of, judge, words_of
 
 MAX_ITEMS: Final = 100_000
 MAX_CANDIDATES: Final = 20
-_GET: Final[dict[str, Literal["found", "absent"]]] = {"found": "found", "absent": "absent"}
+Meaning = Literal["found", "absent", "page", "failed", "violation"]
+_GET: Final[dict[str, Meaning]] = {"found": "found", "absent": "absent"}
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one answer showed. `items` are the elements of one page; `next`: how the next page is asked for, if there is one."""
+    """What one answer showed. `jobs`: what fits on one page of `size` items; `more`: there is a next page, asked for by the rest."""
 
-    meaning: Literal["found", "absent", "page", "failed", "violation"]
+    meaning: Meaning
     word: str = "default"
     job: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    items: tuple[JsonValue, ...] = ()
+    jobs: tuple[dict[str, JsonValue], ...] = ()
+    size: int = 0
     next: JsonValue = None
     next_url: str | None = None
     more: bool = False
@@ -50,63 +52,71 @@ def read_get(contract: Contract, lookup: Lookup, answer: Answer, scope: Scope, n
     judged = judge(contract, answer, scope, now, lookup.answers, lookup.same)
     if judged.same == "differs":
         return _said(contract, judged, "violation")
-    meaning = _GET.get(judged.decided or "")
-    if meaning is None:
-        return _said(contract, judged, "failed")
-    if meaning == "absent":
-        return _said(contract, judged, "absent")
-    job = job_of(lookup.job, judged)
-    return replace(_said(contract, judged, "found" if "id" in job else "failed"), job=job)
+    meaning = _GET.get(judged.decided or "", "failed") if judged.readable else "failed"
+    job = job_of(lookup.job, judged.scope) if meaning == "found" else {}
+    if meaning == "found" and "id" not in job:
+        meaning = "failed"
+    return replace(_said(contract, judged, meaning), job=job)
 
 
 def read_page(contract: Contract, lookup: Lookup, answer: Answer, scope: Scope, now: datetime) -> Found:
-    """What one page of `by: list` shows."""
-    judged = judge(contract, answer, scope, now, lookup.answers, lookup.same)
-    if judged.same == "differs":
-        return _said(contract, judged, "violation")
-    pages = lookup.pages
-    readable = 200 <= answer.status < 300 and judged.readable and judged.decided not in {"throttled", "unauthorized", "rejected", "unsure"}
-    if pages is None or not readable:
+    """What one page of `by: list` shows. `scope.page.index` says which."""
+    judged = judge(contract, answer, scope, now, lookup.answers, None)
+    refused = judged.entry is not None or not 200 <= answer.status < 300 or not judged.readable
+    if refused or lookup.pages is None or lookup.match is None:
         return _said(contract, judged, "failed")
     try:
-        items = first_value(pages.items, judged.scope)
-        if not isinstance(items, list):
-            return _said(contract, judged, "failed")
-        following = first_value(pages.next, judged.scope) if pages.next else None
-        url = first_value(pages.next_url, judged.scope) if pages.next_url else None
-        more = holds(pages.more, judged.scope) if pages.more is not None else True
+        items = first_value(lookup.pages.items, judged.scope)
+        fitting = _fitting(lookup, lookup.match, items, judged.scope) if isinstance(items, list) else None
+        following = _following(lookup.pages, judged.scope)
     except TooMuch:
         return _said(contract, judged, "failed")
-    paged = bool(pages.next) or bool(pages.next_url)
-    goes_on = more and (following is not None or url is not None if paged else pages.more is not None)
-    found = _said(contract, judged, "page")
-    return replace(found, items=tuple(items), next=following, next_url=url if isinstance(url, str) else None, more=goes_on)
+    if fitting is None or following is None or not isinstance(items, list):
+        return _said(contract, judged, "failed")
+    cursor, url, more = following
+    return replace(_said(contract, judged, "page"), jobs=fitting, size=len(items), next=cursor, next_url=url, more=more)
 
 
-def candidates(lookup: Lookup, items: Sequence[JsonValue], scope: Scope) -> list[dict[str, JsonValue]]:
-    """The jobs that the match fits, each once, as far as they can be named."""
+def _fitting(lookup: Lookup, match: Match, items: Iterable[JsonValue], scope: Scope) -> tuple[dict[str, JsonValue], ...] | None:
+    """The jobs that the match fits, each once; None if one of them cannot be named. Raises TooMuch."""
     found: dict[str, dict[str, JsonValue]] = {}
     for item in items:
         here = replace(scope, item=item)
-        try:
-            if lookup.match is None or not holds(lookup.match, here):
-                continue
-            job = {name: value for name in lookup.job for value in [first_value(lookup.job[name], here)] if value is not None}
-        except TooMuch:
+        if not holds(match, here):
             continue
-        named = job_named(job)
-        if named is not None:
-            found.setdefault(str(named["id"]), named)
-    return list(found.values())[:MAX_CANDIDATES]
+        job = job_of(lookup.job, here)
+        if "id" not in job:
+            return None
+        found.setdefault(str(job["id"]), job)
+    return tuple(found.values())[:MAX_CANDIDATES]
 
 
-def job_named(job: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
-    """The job, if its id keeps the rules of an id."""
-    named = job_id(job.get("id"))
-    return None if named is None else {**job, "id": named}
+def _following(pages: Pages, scope: Scope) -> tuple[JsonValue, str | None, bool] | None:
+    """Cursor and address of the next page, and whether there is one; None if what leads on cannot be read. Raises TooMuch."""
+    more = pages.more is None or holds(pages.more, scope)
+    if pages.next:
+        cursor = first_value(pages.next, scope)
+        return cursor, None, more and cursor is not None
+    if pages.next_url:
+        url = first_value(pages.next_url, scope)
+        return (None, url, more and url is not None) if url is None or isinstance(url, str) else None
+    if pages.count:
+        count = first_value(pages.count, scope)
+        if isinstance(count, bool) or not isinstance(count, int | None):
+            return None
+        return None, None, more and _index(scope) + 1 < (1 if count is None else count)
+    return None, None, pages.more is not None and more
 
 
-def _said(contract: Contract, judged: Judged, meaning: Literal["found", "absent", "page", "failed", "violation"]) -> Found:
+def _index(scope: Scope) -> int:
+    match scope.page:
+        case {"index": int(index)}:
+            return index
+        case _:
+            return 0
+
+
+def _said(contract: Contract, judged: Judged, meaning: Meaning) -> Found:
     errors = contract.errors
     return Found(
         meaning,

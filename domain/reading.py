@@ -147,7 +147,7 @@ def read_create(contract: Contract, answer: Answer, scope: Scope, now: datetime)
     judged = judge(contract, answer, scope, now, create.answers, create.same)
     reading = _reading(contract, judged, _meaning(judged, _CREATE, "ambiguous"), ())
     verdict = _FINISHED.get(judged.word) if reading.meaning == "finished" else None
-    reading = replace(reading, job=job_of(create.job, judged), verdict=verdict)
+    reading = replace(reading, job=job_of(create.job, judged.scope), verdict=verdict)
     if answer.status >= 500 and reading.meaning != "violation" and create.token and _replayed(create.token.replayed, judged):
         return replace(reading, meaning="stuck", verdict=None)
     nameless = reading.meaning == "accepted" and "id" not in reading.job
@@ -305,12 +305,12 @@ def _replayed(match: Match | None, judged: Judged) -> bool:
         return False
 
 
-def job_of(names: Mapping[str, tuple[str, ...]], judged: Judged) -> dict[str, JsonValue]:
+def job_of(names: Mapping[str, tuple[str, ...]], scope: Scope) -> dict[str, JsonValue]:
     """The values that name the job. An id that breaks the rules is no id."""
     found: dict[str, JsonValue] = {}
     for name, expressions in names.items():
         try:
-            value = first_value(expressions, judged.scope)
+            value = first_value(expressions, scope)
         except TooMuch:
             continue
         kept = job_id(value) if name == "id" else value

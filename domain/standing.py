@@ -38,6 +38,8 @@ HELD_READS_BEFORE_FLAG = 10
 UNPROVEN_MEANINGS = frozenset({"ambiguous", "stuck", "in_flight", "violation", "unnamed"})
 MARGIN_MS = 60_000
 """Skew and slack kept from the end of a token's window, on top of the total HTTP timeout."""
+LOST_ATTEMPT = 0
+"""Attempts count from 1; this one stands for whatever a regressed ledger no longer shows."""
 
 
 class Attempt(Frozen):
@@ -155,6 +157,24 @@ class Standing(Frozen):
     def clean(self) -> bool:
         """No attempt of any generation is unproven, and no job is known."""
         return not self.unproven and self.open_attempt is None and self.job is None and not self.unnamed
+
+    @property
+    def uncertain(self) -> bool:
+        """An attempt of this generation is unproven."""
+        return any(generation == self.generation for generation, _ in self.unproven)
+
+    @property
+    def absence_provable(self) -> bool:
+        """That the provider shows nothing can prove that nothing was made.
+
+        Not of what was taken without an id; nor where entries are lost, which may have been of generations with other tokens.
+        """
+        return not self.unnamed and not self.entries_lost
+
+    @property
+    def entries_lost(self) -> bool:
+        """The ledger no longer holds all that was recorded of this operation, and a human has accepted that."""
+        return any(attempt == LOST_ATTEMPT for _, attempt in self.unproven)
 
     @property
     def effect(self) -> Literal["none", "possible", "made"]:

@@ -139,8 +139,8 @@ RECONCILE = (
     Row(("reconciling",), "lookup.candidates", "create_unknown"),
     Row(("reconciling",), "lookup.none", "stay", ("entries left",)),
     Row(("reconciling",), "lookup.none", "create_unknown"),
-    Row(("reconciling",), "lookup.absent", "stay", ("unnamed", "entries left")),
-    Row(("reconciling",), "lookup.absent", "create_unknown", ("unnamed",)),
+    Row(("reconciling",), "lookup.absent", "stay", ("!absence provable", "entries left")),
+    Row(("reconciling",), "lookup.absent", "create_unknown", ("!absence provable",)),
     Row(("reconciling",), "lookup.absent", "cancelled", ("W", "earlier proven")),
     Row(("reconciling",), "lookup.absent", "create_unknown", ("W",)),
     Row(("reconciling",), "lookup.absent", "failed", ("deadline over", "earlier proven")),
@@ -255,6 +255,9 @@ BOOKS = (
     Row(STATES, "erased.erased", "note"),
     Row(STATES, "pruned.pruned", "note"),
 )
+
+GROUPS: dict[str, tuple[State, ...]] = {"with a job": _JOB, "readable": _READABLE, "in attention": _ATTENTION}
+"""States that rows name together, by the word that docs/lifecycle.md has for them."""
 
 TABLES: dict[str, tuple[Row, ...]] = {
     "Authority": AUTHORITY,

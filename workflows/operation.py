@@ -19,7 +19,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from temporalio import workflow
-from temporalio.common import RawValue, SearchAttributeKey, VersioningBehavior
+from temporalio.common import RawValue, SearchAttributeKey
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
 
 from activities import options
@@ -52,7 +52,9 @@ R = TypeVar("R")
 _AFTER_TROUBLE = timedelta(seconds=5)
 
 
-@workflow.defn(name=OPERATION_WORKFLOW, versioning_behavior=VersioningBehavior.AUTO_UPGRADE)
+# No versioning behaviour here: a server refuses one from a worker that belongs to no deployment. Such a worker's workflows go on
+# with whatever code runs, which is what auto-upgrade means.
+@workflow.defn(name=OPERATION_WORKFLOW)
 class OperationWorkflow:
     """See the module's docstring."""
 

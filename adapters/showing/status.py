@@ -11,11 +11,12 @@ from typing import Literal
 
 from activities.ports import Record
 from domain.evidence import Json, instant_text
-from domain.lifecycle import WHY, choices, next_step
+from domain.lifecycle import CHOICES, WHY, choices, next_step
 from domain.standing import Standing
 
 SCHEMA = "sakshi.status/1"
 OVERDUE = timedelta(seconds=30)
+CANDIDATES_SHOWN = 5
 Waiting = Literal["provider", "human", "clock", "worker"]
 
 
@@ -32,7 +33,7 @@ def status_of(record: Record, *, at: datetime, last_entry: datetime, by: str) ->
         "final": standing.final,
         "outcome": (standing.outcome or "whole") if standing.state == "succeeded" else (standing.outcome or "none"),
         "items": standing.items,
-        "attention": attention_of(standing, at),
+        "attention": attention_of(record.stream, standing, at=at, by=by),
         "effect": standing.effect,
         "safe_to_run_again": safe_to_run_again(standing),
         "waiting_for": waiting,
@@ -61,12 +62,32 @@ def status_of(record: Record, *, at: datetime, last_entry: datetime, by: str) ->
     }
 
 
-def attention_of(standing: Standing, at: datetime) -> dict[str, Json] | None:
-    """Since when, why and for which choice an operation waits for a human; None if it does not."""
+def attention_of(stream: str, standing: Standing, *, at: datetime, by: str) -> dict[str, Json] | None:
+    """Since when, why and for which choice an operation waits for a human; None if it does not.
+
+    `options` has the words and the command of each choice; `candidates` are jobs at the provider that may be this operation's.
+    """
     if not standing.attention:
         return None
     since = standing.attention_since or standing.state_since
-    return {"since": instant_text(since), "why": why_of(standing), "choices": list(choices(standing, at))}
+    offered = choices(standing, at)
+    return {
+        "since": instant_text(since),
+        "why": why_of(standing),
+        "choices": list(offered),
+        "options": [
+            {"choice": choice, "means": CHOICES[choice], "commands": [*_commands_of(stream, standing, choice, by=by)]} for choice in offered
+        ],
+        "candidates": list(standing.candidates),
+    }
+
+
+def _commands_of(stream: str, standing: Standing, choice: str, *, by: str) -> list[str]:
+    said = f"--by {shlex.quote(by)} --reason WHY"
+    if choice != "adopt":
+        return [command("resolve", stream, f"{choice.replace('accept_', 'accept ')} {said}")]
+    jobs = [shlex.quote(str(job["id"])) for job in standing.candidates[:CANDIDATES_SHOWN] if "id" in job]
+    return [command("resolve", stream, f"adopt {job} {said}") for job in jobs or ["JOB"]]
 
 
 def why_of(standing: Standing) -> str | None:
@@ -120,8 +141,7 @@ def next_commands(stream: str, standing: Standing, *, at: datetime, waiting: Wai
     """What to type next, as it is to be typed."""
     said = f"--by {shlex.quote(by)} --reason WHY"
     if standing.attention:
-        verbs = [choice.replace("accept_", "accept ") for choice in choices(standing, at)]
-        return [command("resolve", stream, f"{verb} {said}") for verb in verbs]
+        return [line for choice in choices(standing, at) for line in _commands_of(stream, standing, choice, by=by)]
     if standing.state == "awaiting_approval":
         return [command(verb, stream, f"--hash HASH {said}") for verb in ("approve", "reject")]
     if standing.final:

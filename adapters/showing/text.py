@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from domain.evidence import Json
+from domain.evidence import Json, bounded
 
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
 _STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "denied": "red", "abandoned": "red"}
@@ -36,7 +36,8 @@ def drawn(*parts: RenderableType) -> str:
     with console.capture() as captured:
         for part in parts:
             console.print(part)
-    return captured.get().rstrip("\n")
+    lines = captured.get().splitlines()
+    return "\n".join(line.rstrip() for line in lines).rstrip("\n")
 
 
 def rows(pairs: Iterable[tuple[str, object]]) -> Table:
@@ -143,7 +144,7 @@ def said(entry: Mapping[str, Json]) -> str:
         f"job {job['id']}" if isinstance(job := body.get("job"), dict) and "id" in job else "",
         f"attempt {body['attempt']}" if entry["kind"] == "intent" and body.get("attempt") else "",
         f"recovered: {body['recovered']}" if body.get("recovered") else "",
-        "; ".join(str(one) for one in cast("list[Json]", body.get("problems") or [])),
+        bounded("; ".join(str(one) for one in cast("list[Json]", body.get("problems") or [])), 120),
         f"({folded['count']} readings)" if folded else "",
     ]
     return " ".join(part for part in parts if part)

@@ -200,9 +200,9 @@ async def test_waiting_ends_when_the_operation_does(there: Sakshi):
 async def test_a_cancel_is_sent_and_its_recorded_verdict_waited_for(there: Sakshi):
     started = await there.open_and_start(asked())
 
-    async def record(id: str, request: Any) -> None:
+    async def record(id: str, payload: Any) -> None:
         cancel = Decision(
-            at=there._clocks.now(), actor="human:ada", meaning="cancel", verb="cancel", request_id=request.request_id, by=request.by
+            at=there._clocks.now(), actor="human:ada", meaning="cancel", verb="cancel", request_id=payload.request_id, by=payload.by
         )  # fmt: skip
         await there.ledger.append(id, lambda _: [cancel], owner=Owner("run-1", 1))
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.settings import Settings, load_settings, settings_table, unknown_variables, variable
+from adapters.settings import Settings, load_settings, settings_table, unknown_variables
 from domain.errors import BadInput
 
 DOCS = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -75,6 +75,7 @@ def test_a_broken_temporal_profile_is_one_clear_message(monkeypatch: pytest.Monk
         ("SAKSHI_TENANT", "hunter2 with spaces"),
         ("SAKSHI_LOCAL_USER", "hunter2\n"),
         ("SAKSHI_LOG_LEVEL", "hunter2"),
+        ("SAKSHI_ALLOWED_ORIGINS", "https://a.internal/path"),
     ],
 )
 def test_an_unusable_value_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch, name: str, value: str):

@@ -47,7 +47,13 @@ OUTPUT = Output(name="output-001", key=f"local/{ID}/{'c' * 64}", sha256="c" * 64
 
 
 def test_every_field_of_the_status_is_there_in_every_state():
-    for changes in ({}, {"state": "observing"}, {"state": "succeeded", "outcome": "whole"}, {"state": "contract_violation"}):
+    each: tuple[dict[str, Any], ...] = (
+        {},
+        {"state": "observing"},
+        {"state": "succeeded", "outcome": "whole"},
+        {"state": "contract_violation"},
+    )
+    for changes in each:
         assert set(FIELDS) <= shown(**changes).keys()
 
 

@@ -42,7 +42,7 @@ def test_any_other_failure_keeps_its_stack_trace():
 
 
 @pytest.mark.parametrize("runner", [production_runner(), policed_runner()], ids=["production", "policed"])
-def test_the_workflow_loads_under_both_runners(runner: SandboxedWorkflowRunner):
+async def test_the_workflow_loads_under_both_runners(runner: SandboxedWorkflowRunner):
     runner.prepare_workflow(_Definition.must_from_class(OperationWorkflow))
 
 

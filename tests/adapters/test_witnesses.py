@@ -43,3 +43,14 @@ def test_what_holds_no_head_is_passed_over(data: bytes):
 
 def test_an_id_cannot_end_the_quotes_of_a_query():
     assert escaped("a' OR 'x'='x\\") == "a\\' OR \\'x\\'=\\'x\\\\"
+
+
+def test_a_signal_that_anyone_may_send_is_no_witness():
+    event = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+    event.workflow_execution_signaled_event_attributes.input.payloads.append(payload({"seq": 9, "hash": HASH}))
+    assert list(remembered(event)) == []
+
+
+def test_what_a_provider_answered_is_no_witness():
+    answer = {"job": {"seq": 9, "hash": HASH}}
+    assert set(remembered(payload({"seq": 5, "hash": HASH, "answer": answer}))) == {Witness(5, HASH)}

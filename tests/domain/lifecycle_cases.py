@@ -36,6 +36,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "succeeded": {"verdict": verdict("succeeded")},
     "failed": {"verdict": verdict("failed")},
     "cancelled": {"verdict": verdict("cancelled")},
+    "none left": {"reconcile_left": 0},
     "one entry": {"reconcile_left": 1},
     "two entries": {"reconcile_left": 2},
     "invalid before": {"invalid_results": 1},
@@ -48,6 +49,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "not final": {"terminal_is_final": False},
     "repeatable": {"cancel_repeatable": True},
     "force": {"cancel_force": True},
+    "lookups": {"reconcile_entries": 1},
     "one time": {"one_time": True},
     "partial succeeded": {"partial": "succeeded"},
     "partial failed": {"partial": "failed"},
@@ -89,6 +91,8 @@ AUTHORITY = [
     Case("judged again and covered by the approval", "approved create_pending", "", "policy.covered", "stay"),
     Case("the first intent is to create", "approved", "", "intent.create", "create_pending"),
     Case("the first intent is a step before", "approved", "", "intent.step", "create_pending"),
+    Case("a request that cannot be made", "approved", "", "exchange.refused", "failed"),
+    Case("a request that cannot be made, earlier unproven", "approved", "earlier unproven", "exchange.refused", "create_unknown"),
     Case("a later intent", "create_pending", "", "intent.create", "stay"),
     Case("a new round", "approved create_pending", "", "policy.needs_human", "awaiting_approval"),
     Case("a new round of a new generation", "create_pending", "earlier unproven", "policy.needs_human", "awaiting_approval"),
@@ -293,7 +297,7 @@ COLLECT.extend(
 HUMAN = [
     Case("adopt", "create_unknown contract_violation", "", "decision.adopt", "accepted", {"arguments": {"id": "job-1"}}),
     Case("adopt, cancel wanted", "create_unknown contract_violation", "wanted", "decision.adopt", "cancel_requested"),
-    Case("look", "create_unknown", "", "decision.look", "reconciling"),
+    Case("look", "create_unknown", "lookups", "decision.look", "reconciling"),
     Case("replay", "create_unknown", "token, sent", "decision.replay", "create_pending"),
     Case("retry", "create_unknown", "another unproven", "decision.retry_create", "create_pending"),
     Case("resume", "result_timed_out result_unavailable", "", "decision.resume", "observing"),
@@ -310,6 +314,7 @@ HUMAN = [
         "regressed.accepted",
         "create_unknown",
     ),
+    Case("a shorter ledger is taken", UNENDED, "", "decision.accept_ledger", "stay"),
     Case("the ledger lost entries later", AFTER_CREATE, "", "regressed.accepted", "stay"),
 ]
 
@@ -324,6 +329,7 @@ BOOKS = [
 NOT_ALLOWED = [
     ("a replay after the window", "create_unknown", "window over, sent", "decision.replay"),
     ("a replay of what was taken without an id", "create_unknown", "token, sent, unnamed", "decision.replay"),
+    ("a look where nothing can be looked up", "create_unknown", "", "decision.look"),
     ("a retry of what was taken without an id", "create_unknown", "unnamed", "decision.retry_create"),
     ("a resume where the end is known", "result_unavailable", "succeeded", "decision.resume"),
     ("a recollect where no end is known", "result_unavailable", "", "decision.recollect"),

@@ -198,7 +198,6 @@ NOT_BUILT_CASES: list[tuple[dict[str, Any], str]] = [
         {"collect__items": {"submitted": {"count": "input.name"}, "read": [{"output": "a", "states": [{"is": "failed"}]}]}},
         "collect.items",
     ),
-    ({"record": {"bodies": "keep"}}, "record.bodies"),
     ({"record": {"sensitive": ["body.name"]}}, "record.sensitive"),
     ({"observe": "none", "webhook": {"scheme": "standard_webhooks", "secret": "x"}}, "observe"),
 ]

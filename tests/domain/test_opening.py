@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.contract_files import ContractFolder
-from domain.errors import BadInput, InputInvalid
+from domain.errors import BadInput
 from domain.evidence import Json
 from domain.fingerprint import SALT_BYTES, commitment, sha256_hex
 from domain.opening import Asked, Drawn, check_asked, check_callers_id, opening
@@ -21,7 +21,7 @@ TARGET: Mapping[str, str] = {"server": "http://127.0.0.1:8090"}
 
 def asked(**changes: object) -> Asked:
     given = Asked(CONTRACTS.get("sim.reports.create"), INPUT, TARGET, "local", "ada", key="k-1", reason="month end", account="simulator")
-    return replace(given, **changes)  # pyright: ignore[reportArgumentType]
+    return replace(given, **changes)
 
 
 def test_entry_0_says_what_is_asked_of_whom_for_whom():

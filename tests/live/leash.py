@@ -19,12 +19,17 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
+def on_leash(command: Sequence[str | Path]) -> list[str]:
+    """The command, to be started so that it ends with this process, however this one ends."""
+    return [sys.executable, "-c", _LEASH, str(os.getpid()), *map(str, command)]
+
+
 def leashed(
     command: Sequence[str | Path], *, environ: Mapping[str, str], stdout: int | IO[bytes], stderr: int | IO[bytes]
 ) -> subprocess.Popen[bytes]:
     """Start a process that ends with this one, however this one ends."""
     return subprocess.Popen(
-        [sys.executable, "-c", _LEASH, str(os.getpid()), *map(str, command)],
+        on_leash(command),
         stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=dict(environ), start_new_session=True,
     )  # fmt: skip
 

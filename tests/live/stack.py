@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.processes import identity_of
 from adapters.stack_file import remembered_stack
-from tests.live.leash import leashed, stop, until
+from tests.live.leash import leashed, on_leash, stop, until
 
 ROOT = Path(__file__).parents[2]
 STARTER = [sys.executable, str(ROOT / "starter.py")]
@@ -43,7 +43,7 @@ class Sakshi:
     def say(self, *words: str, server: str = "") -> Said:
         """One command."""
         targets = {"SAKSHI_TARGETS": json.dumps({"ogc": {"server": server}})} if server else {}
-        done = subprocess.run([*STARTER, *words], env=_environ(self.home) | targets, cwd=ROOT, capture_output=True, timeout=180)
+        done = subprocess.run(on_leash([*STARTER, *words]), env=_environ(self.home) | targets, cwd=ROOT, capture_output=True, timeout=180)
         return Said(done.returncode, done.stdout, done.stderr.decode())
 
     def ask(self, *words: str, server: str = "", code: int = 0) -> Shown:

@@ -171,7 +171,7 @@ class Stage:
         alive = acting_for(run_id)
         await alive.run(AuthorityActivities(self.world).judge, StepInput(id=record.stream, turn=1))
         case = await Cases(self.world).load(record.stream, None)
-        await alive.run(lambda: creating.prepare(self.world, case, turn=2))
+        await alive.run(creating.prepare, self.world, case, turn=2)
         return await self.ledger.record(record.stream)
 
     @asynccontextmanager
@@ -334,9 +334,11 @@ async def stage(
     polls: int = 2,
     work: bool = True,
     hold: float = 0.0,
+    within: float = 60.0,
 ) -> AsyncGenerator[Stage]:
-    """A stage, with its workers at work unless `work` is False."""
+    """A stage, with its workers at work unless `work` is False. A story that does not end `within` seconds fails."""
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(asyncio.timeout(within))
         if env is None:
             env = await stack.enter_async_context(await time_skipping())
         provider = await stack.enter_async_context(running(polls=polls))

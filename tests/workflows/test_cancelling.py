@@ -226,7 +226,7 @@ async def test_where_a_cancel_destroys_what_is_finished_a_running_job_is_cancell
     async with stage(tmp_path) as on:
         on.books.lie("observe", "status_500", nth=1)
         contract = variant(
-            "sim.reports.create", {"cancel": {"destroys_finished_jobs": True}, "observe": {"poll": {"first": "10m", "cap": "10m"}}}
+            "sim.reports.create", {"cancel": {"destroys_finished_jobs": True}, "observe": {"poll": {"first": "30s", "cap": "30s"}}}
         )
         handle = await on.start(contract, LONG)
         await on.soon_state("accepted")

@@ -102,14 +102,14 @@ async def test_a_lost_answer_is_asked_for_again_with_the_same_bytes_and_token_an
         await succeeds_with_one_job(on)
 
 
-async def test_a_lost_answer_without_a_token_parks_and_offers_only_to_abandon(tmp_path: Path) -> None:
+async def test_a_lost_answer_without_a_token_parks_and_is_never_sent_again_unasked(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("create", "drop_after_accepting")
         handle = await on.start("sim.plain.create")
         record = await on.soon_state("create_unknown")
         assert (record.standing.effect, record.standing.attention) == ("possible", True)
         head = await handle.query("status", result_type=None)
-        assert head["card"]["choices"] == ["abandon"]
+        assert head["card"]["choices"] == ["adopt", "retry_create", "abandon"]
         assert len(on.books.requests("create")) == 1
         await on.resolve("abandon")
         assert (await handle.result()).state == "abandoned"
