@@ -54,8 +54,8 @@ async def send_cancel(world: World, case: Case, contract: Contract, *, turn: int
         words = Words(message=error.message)
         fact = CancelAnswer(at=now, actor=world.identity, meaning="refused", word="unrenderable", words=words)
         return await append_fact(world, stream, fact, turn=turn)
-    record = await _intend(world, case, request, turn=turn)
-    if not record.standing.cancel_sent:
+    record, ours = await _intend(world, case, request, turn=turn)
+    if not ours:
         return record
     exchange = await world.provider.exchange(request, case.policy(max_bytes=contract.http.limits.response_bytes))
     at, outcome = instant(world.clocks.now()), exchange.outcome
@@ -71,14 +71,19 @@ async def send_cancel(world: World, case: Case, contract: Contract, *, turn: int
     return await append_fact(world, stream, CancelAnswer.model_validate(base), turn=turn)
 
 
-async def _intend(world: World, case: Case, request: Request, *, turn: int) -> Record:
+async def _intend(world: World, case: Case, request: Request, *, turn: int) -> tuple[Record, bool]:
+    """Record the intent, unless another attempt did. Only whose intent it is may send."""
     facts, payload = request_facts(request)
     intent = Intent(at=instant(world.clocks.now()), actor=world.identity, meaning="cancel", request=facts)
+    ours = False
 
     def decide(standing: Standing) -> Sequence[Evidence]:
-        return [intent] if next_step(standing).name == "cancel" and not standing.cancel_sent else []
+        nonlocal ours
+        ours = next_step(standing).name == "cancel" and not standing.cancel_sent
+        return [intent] if ours else []
 
-    return await append_as_owner(world, case.record.stream, decide, turn=turn, payloads=[payload])
+    record = await append_as_owner(world, case.record.stream, decide, turn=turn, payloads=[payload])
+    return record, ours
 
 
 def _again(case: Case, now: datetime, hint_ms: int | None) -> datetime:

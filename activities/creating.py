@@ -108,17 +108,22 @@ async def prepare(world: World, case: Case, *, turn: int) -> tuple[Case, Prepare
         send_until=at + options.SEND_WITHIN,
     )  # fmt: skip
 
+    ours = False
+
     def decide(current: Standing) -> Sequence[Evidence]:
+        nonlocal ours
+        ours = False
         still = _due(current) and current.open_attempt is None
         same = (current.generation, current.attempts + 1) == (intent.generation, intent.attempt)
-        if not still or not same or (current.uncertain and not replayable(current, at)):
+        if not still or not same or (current.unproven and not replayable(current, at)):
             return []
         policy = judge_execution(world, case.record.stream, current, at=at, actor=world.identity)
-        return [policy, intent] if policy.meaning in {"unattended", "covered"} else [policy]
+        ours = policy.meaning in {"unattended", "covered"}
+        return [policy, intent] if ours else [policy]
 
     record = await append_as_owner(world, case.record.stream, decide, turn=turn, payloads=[payload])
-    opened = record.standing.open_attempt
-    if opened is None or opened.seq != record.seq or opened.attempt != attempt:
+    # Two attempts may live at once, and the newest entry may be the other's intent of the same number: only our own lets us send.
+    if not ours:
         return case.at(record), None
     return case.at(record), Prepared(case.at(record), request, intent.generation, attempt, at, send_by)
 

@@ -9,19 +9,15 @@
 
 import hashlib
 import json
-import os
-import secrets
 import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Literal
 
 from activities.ports import ResultStore
+from adapters.output_folder import MANIFEST, OutputFolder
 from domain.errors import BadInput, Tampered
 from domain.evidence import Output
-
-MANIFEST: Final = "manifest.json"
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 async def write_out(
@@ -39,7 +35,7 @@ async def write_out(
     if directory == "-":
         await _to_stdout(store, outputs, sys.stdout.buffer if stdout is None else stdout)
         return ()
-    with _Folder(directory) as folder:
+    with OutputFolder(directory) as folder:
         names = [f"output-{number:03d}" for number in range(1, len(outputs) + 1)]
         if not force:
             folder.refuse_existing([*names, MANIFEST])
@@ -85,71 +81,3 @@ async def _verified(store: ResultStore, output: Output) -> AsyncIterator[bytes]:
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:
     yield data
-
-
-class _Folder:
-    """The folder that is written to, held open, so that it can't be exchanged for another meanwhile."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._made: dict[str, str] = {}
-        try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError as error:
-            raise BadInput(f"{path} is not a folder that can be written to: {error.strerror}", hint="name a folder, not a link") from None
-
-    def __enter__(self) -> "_Folder":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for temporary in self._made.values():
-            os.unlink(temporary, dir_fd=self._handle)
-        os.close(self._handle)
-
-    def refuse_existing(self, names: Sequence[str]) -> None:
-        for name in names:
-            try:
-                os.stat(name, dir_fd=self._handle, follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            raise self._there(name)
-
-    async def write(self, name: str, chunks: AsyncIterator[bytes]) -> None:
-        """Write under a name of no meaning."""
-        temporary = f".{name}.{secrets.token_hex(8)}.part"
-        try:
-            handle = os.open(temporary, _NEW, 0o600, dir_fd=self._handle)
-            self._made[name] = temporary
-            with os.fdopen(handle, "wb") as file:
-                async for chunk in chunks:
-                    file.write(chunk)
-                file.flush()
-                os.fsync(handle)
-        except OSError as error:
-            raise self._unwritable(name, error) from None
-
-    def name_all(self, *, force: bool) -> None:
-        """Give all files their names; those given are taken back if one can't be."""
-        given: list[str] = []
-        try:
-            for name, temporary in list(self._made.items()):
-                if force:
-                    os.replace(temporary, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
-                    del self._made[name]
-                else:
-                    # A link never replaces: what came to be there meanwhile stays.
-                    os.link(temporary, name, src_dir_fd=self._handle, dst_dir_fd=self._handle, follow_symlinks=False)
-                    given.append(name)
-            os.fsync(self._handle)
-        except OSError as error:
-            for name in given:
-                os.unlink(name, dir_fd=self._handle)
-            failed = next((name for name in self._made if name not in given), MANIFEST)
-            raise (self._there(failed) if isinstance(error, FileExistsError) else self._unwritable(failed, error)) from None
-
-    def _there(self, name: str) -> BadInput:
-        return BadInput(f"{self._path / name} is there already", hint="--force replaces it")
-
-    def _unwritable(self, name: str, error: OSError) -> BadInput:
-        return BadInput(f"{self._path / name} can't be written: {error.strerror}")

@@ -337,12 +337,13 @@ class CancelAnswer(Base):
 
 
 class Lookup(Base):
-    """What a reconcile entry showed. `exhausted`: the entry has nothing more to say, the next one is due."""
+    """What a reconcile entry showed. `began` decides whether none is proof. `exhausted`: the next entry is due."""
 
     kind: Literal["lookup"] = "lookup"
     meaning: Literal["found", "candidates", "none", "absent", "failed", "violation"]
     entry: int = 0
     word: str = "default"
+    began: Instant | None = None
     exhausted: bool = False
     job: dict[str, Json] | None = None
     candidates: tuple[dict[str, Json], ...] = ()

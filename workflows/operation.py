@@ -49,6 +49,8 @@ _STEPS: dict[str, Callable[[ProviderActivities, StepInput], Awaitable[Head]]] = 
     "collect": ProviderActivities.collect,
 }
 R = TypeVar("R")
+FAILED = (ActivityError, ApplicationError)
+"""How an activity fails: an ordinary one's failure is wrapped, a local one's arrives as it is."""
 _AFTER_TROUBLE = timedelta(seconds=5)
 
 
@@ -143,7 +145,7 @@ class OperationWorkflow:
         )
         try:
             return await self._local(AuthorityActivities.judge_decision, argument, f"record {message.kind}")
-        except ActivityError as error:
+        except FAILED as error:
             await self._trouble(error)
             return None
 
@@ -163,14 +165,14 @@ class OperationWorkflow:
             argument = StepInput(id=self._id, turn=self._next_turn(), known=known, at=workflow.now())
             try:
                 head = await self._local(LedgerActivities.look, argument, "read the head")
-            except ActivityError as error:
+            except FAILED as error:
                 await self._trouble(error)
                 continue
             return self._show(head)
 
-    async def _trouble(self, error: ActivityError) -> None:
+    async def _trouble(self, error: ActivityError | ApplicationError) -> None:
         """Not in a hot loop: where the ledger is not what it was, wait for people; else a little while."""
-        cause = error.cause
+        cause = _cause(error)
         if not (isinstance(cause, ApplicationError) and cause.type in LEDGER_BROKEN):
             await workflow.sleep(_AFTER_TROUBLE, summary="after trouble")
             return
@@ -187,7 +189,7 @@ class OperationWorkflow:
             argument = JudgeDecisionInput(id=self._id, turn=self._next_turn(), received=message, regressed=known, at=workflow.now())
             try:
                 judged = await self._local(AuthorityActivities.judge_decision, argument, "accept the ledger")
-            except ActivityError:
+            except FAILED:
                 return False
             if not judged.waits:
                 self._inbox.remove(message)
@@ -209,7 +211,7 @@ class OperationWorkflow:
     async def _recorded(self, method: "Callable[..., Awaitable[Head]]", argument: object, summary: str) -> Head:
         try:
             return self._show(await self._local(method, argument, summary))
-        except ActivityError as error:
+        except FAILED as error:
             return await self._recover(error)
 
     async def _wait_for_people(self, head: Head) -> Head:
@@ -281,7 +283,7 @@ class OperationWorkflow:
         """The interrupted attempt may have appended last facts: with messages to drain they are read on the way."""
         return head if self._inbox or self._woken else await self._look()
 
-    async def _recover(self, error: ActivityError) -> Head:
+    async def _recover(self, error: ActivityError | ApplicationError) -> Head:
         """What an activity could not do: read the head again, and go on from there."""
         await self._trouble(error)
         return await self._look()
@@ -297,7 +299,7 @@ class OperationWorkflow:
                 retry_policy=options.LOCAL_RETRY,
                 summary=summary,
             )
-        except ActivityError as error:
+        except FAILED as error:
             if is_cancelled_exception(error) or _is_final(error):
                 raise
         return await workflow.execute_activity_method(
@@ -349,5 +351,10 @@ def _is_not_yet(error: ActivityError) -> bool:
     return isinstance(error.cause, ApplicationError) and error.cause.type == NOT_YET
 
 
-def _is_final(error: ActivityError) -> bool:
-    return isinstance(error.cause, ApplicationError) and error.cause.non_retryable
+def _is_final(error: ActivityError | ApplicationError) -> bool:
+    cause = _cause(error)
+    return isinstance(cause, ApplicationError) and cause.non_retryable
+
+
+def _cause(error: ActivityError | ApplicationError) -> BaseException | None:
+    return error if isinstance(error, ApplicationError) else error.cause

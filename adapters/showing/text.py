@@ -31,7 +31,7 @@ def _shown(letter: str) -> str:
 
 def drawn(*parts: RenderableType) -> str:
     """Parts as the terminal takes them; plain where stdout is no terminal."""
-    width = min(shutil.get_terminal_size((160, 24)).columns, 200)
+    width = min(shutil.get_terminal_size().columns, 200) if sys.stdout.isatty() else 160
     console = Console(file=io.StringIO(), width=width, force_terminal=sys.stdout.isatty(), highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
         for part in parts:

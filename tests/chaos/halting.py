@@ -2,7 +2,8 @@
 
 * Its parts are those of `worker.py`; only the ports are wrapped, and one interceptor stands where an activity reports.
 * The folder `CHAOS_HALTS` holds one file per operation: `POINT hang` or `POINT die`. The first time that an operation reaches its
-  point the file is renamed to `<operation>.reached`, so that nobody halts there twice.
+  point the file is renamed to `<operation>.reached`, so that nobody halts there twice; when the activity that halted has ended
+  there is an `<operation>.ended` beside it.
 * `hang`: the operation stands still and everything else goes on, heartbeats too, until SIGCONT. Many operations can so stand at
   their points when the process is killed or frozen. `die`: the process kills itself there and then.
 """
@@ -34,7 +35,7 @@ from domain.exchange import Answer, CallPolicy, Exchange, Request
 from domain.messages import Known
 
 Point = Literal[
-    "before_intent", "after_intent", "while_sending", "after_answer", "after_heartbeat", "after_append", "before_report",
+    "create_loaded", "cancel_loaded", "before_intent", "after_intent", "while_sending", "after_answer", "after_heartbeat", "after_append", "before_report",
     "before_first_poll", "after_terminal_reading", "before_cancel_sent", "after_publish",
 ]  # fmt: skip
 POINTS: tuple[Point, ...] = get_args(Point)
@@ -53,6 +54,10 @@ class Halts:
         """Let go of all that stand still now."""
         gone_on, self._gone_on = self._gone_on, asyncio.Event()
         gone_on.set()
+
+    def halted(self, stream: str) -> bool:
+        """An operation has reached its point."""
+        return (self.folder / f"{stream}.reached").exists()
 
     async def at(self, *points: Point) -> None:
         """Halt the operation of this activity if one of these is its point."""
@@ -78,6 +83,18 @@ class HaltingLedger:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)
+
+    async def record(self, stream: str, *, known: Known | None = None) -> Record:
+        """Read the record; halt where a step has loaded its operation and has not begun."""
+        record = await self._ledger.record(stream, known=known)
+        match activity.info().activity_type if activity.in_activity() else "":
+            case "create":
+                await self._halts.at("create_loaded")
+            case "cancel":
+                await self._halts.at("cancel_loaded")
+            case _:
+                pass
+        return record
 
     async def append(
         self, stream: str, decide: Decide, *, owner: Owner | None, known: Known | None = None, payloads: Sequence[bytes] = ()
@@ -178,10 +195,16 @@ class _HaltingActivity(ActivityInboundInterceptor):
         self._halts = halts
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        done = await super().execute_activity(input)
-        if activity.info().activity_type == "create":
-            await self._halts.at("before_report")
-        return done
+        stream = str(activity.info().workflow_id)
+        halted_before = self._halts.halted(stream)
+        try:
+            done = await super().execute_activity(input)
+            if activity.info().activity_type == "create":
+                await self._halts.at("before_report")
+            return done
+        finally:
+            if self._halts.halted(stream) and not halted_before:
+                (self._halts.folder / f"{stream}.ended").touch()
 
 
 @asynccontextmanager

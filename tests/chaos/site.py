@@ -86,6 +86,10 @@ class Site:
         """Each of these stands at its point, or stood there."""
         return all((self.folder / "halts" / f"{stream}.reached").exists() for stream in streams)
 
+    def ended(self, *streams: str) -> bool:
+        """The activities that stood at these points have ended."""
+        return all((self.folder / "halts" / f"{stream}.ended").exists() for stream in streams)
+
     async def open(self, stream: str, chosen: Contract, **more: Json) -> Record:
         """Open an operation: its account at the provider is its id, by which the provider's books tell whose a job is."""
         asked = Asked(

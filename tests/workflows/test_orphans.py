@@ -32,11 +32,12 @@ def connected(there: Stage, ledger: SqlLedger, client: Client) -> Sakshi:
 
 
 async def eventually(look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
+    found = await look()
     for _ in range(400):
-        found = await look()
         if wanted(found):
             return found
         await asyncio.sleep(0.05)
+        found = await look()
     raise AssertionError(f"not seen: {found}")
 
 

@@ -1,0 +1,90 @@
+"""What stories about lost answers share: other people's jobs, what was really sent, and a ledger that is put back."""
+
+import json
+import sqlite3
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from adapters.sql_books import LedgerBooks
+from adapters.sql_ledger import SqlLedger
+from domain.evidence import Intent, Json, Lookup
+from simulator.answer import Call
+from simulator.jobs import Job
+from tests.workflows.stage import PLAIN, Stage
+
+
+def made_by_others(on: Stage, count: int, *, account: str = "somebody-else", name: str = "") -> list[Job]:
+    """Jobs that are at the provider already; under a name, if one is given."""
+    endpoint = "named" if name else "plain"
+    for _ in range(count):
+        body = json.dumps({**PLAIN, "account": account, "format": "jsonl"}).encode()
+        on.books.provider.answer(Call("create", "POST", "/v1/reports", endpoint=endpoint, name=name, body=body))
+    return on.books.jobs(account)
+
+
+async def ends_with_one_job(on: Stage, stream: str = "op-1") -> Job:
+    """The operation succeeded, and the provider has made one job, which is the operation's."""
+    record = await on.until_state("succeeded", stream)
+    [job] = on.books.jobs("a-1")
+    assert record.standing.job is not None
+    assert record.standing.job["id"] == job.id
+    await on.verified(stream)
+    return job
+
+
+async def lookups(on: Stage, stream: str = "op-1") -> list[Lookup]:
+    """What was looked up, in order."""
+    return [entry.evidence for entry in await on.entries("lookup", stream) if isinstance(entry.evidence, Lookup)]
+
+
+async def create_intents(on: Stage, stream: str = "op-1") -> list[Intent]:
+    """The intents to create, in order."""
+    intents = [entry.evidence for entry in await on.entries("intent", stream) if isinstance(entry.evidence, Intent)]
+    return [intent for intent in intents if intent.meaning == "create"]
+
+
+async def proof_is_due(on: Stage, *, visible_s: float) -> datetime:
+    """From when nothing found is proof: the newest sending, the whole HTTP timeout, visibility, and a minute."""
+    until = [intent.send_until for intent in await create_intents(on) if intent.generation == 1]
+    newest = max(moment for moment in until if moment is not None)
+    total = timedelta(milliseconds=(await on.standing()).facts.http_total_ms)
+    return newest + timedelta(seconds=visible_s) + total + timedelta(minutes=1)
+
+
+def began(lookup: Lookup) -> datetime:
+    """When the lookup began."""
+    assert lookup.began is not None
+    return lookup.began
+
+
+def copy_ledger(on: Stage) -> Path:
+    """A backup of the ledger as it is now."""
+    kept = on.folder / "backup.db"
+    with sqlite3.connect(on.folder / "ledger.db") as now, sqlite3.connect(kept) as copy:
+        now.backup(copy)
+    now.close()
+    copy.close()
+    return kept
+
+
+async def put_back(on: Stage, backup: Path | None) -> None:
+    """The ledger is replaced by a backup, or by a new and empty one. Nothing may be at work."""
+    await on.ledger.aclose()
+    for old in on.folder.glob("ledger.db*"):
+        old.unlink()
+    if backup is not None:
+        (on.folder / "ledger.db").write_bytes(backup.read_bytes())
+    on.ledger = await SqlLedger.connect(f"sqlite+aiosqlite:///{on.folder / 'ledger.db'}")
+    on.world = replace(on.world, ledger=on.ledger)
+    on.ledger_books = LedgerBooks(on.ledger)
+
+
+def sent(on: Stage) -> list[tuple[str | None, str | None, str, str]]:
+    """Every create that the provider was sent: token, mark, address and body."""
+    return [(one.token, one.reference, one.path, one.body_digest) for one in on.books.requests("create")]
+
+
+def candidates_of(standing_candidates: tuple[dict[str, Json], ...]) -> set[str]:
+    """The ids of jobs that a human is shown."""
+    return {str(job["id"]) for job in standing_candidates}
