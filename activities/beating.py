@@ -22,6 +22,10 @@ class Pulse:
 
     details: dict[str, Json] = field(default_factory=dict[str, Json])
 
+    def says(self, line: str) -> None:
+        """Remember what a person should read at the activity."""
+        self.details |= {"says": line}
+
     def witness(self, seq: int, hash: str) -> None:
         """Remember the newest head."""
         self.details |= {"seq": seq, "hash": hash}

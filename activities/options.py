@@ -37,7 +37,10 @@ UNEXPECTED_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), backoff_co
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """How one step's activity is scheduled. `longest`: what one attempt may take on top of one HTTP exchange."""
+    """How one step's activity is scheduled. `summary`: its label in the Temporal UI; `longest`: what one attempt may take on
+    top of one HTTP exchange."""
+
+    summary: str
 
     queue: str
     cancellation: ActivityCancellationType
@@ -48,14 +51,34 @@ class StepOptions:
 
 STEPS: dict[str, StepOptions] = {
     # What may already be on the wire is waited for: its answer is worth more than the seconds.
-    "create": StepOptions(QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False),
-    "cancel": StepOptions(QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False),
+    "create": StepOptions(
+        "send the request that creates the job",
+        QUEUE_EFFECTS,
+        ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        APPEND_TIME,
+        True,
+        False,
+    ),
+    "cancel": StepOptions(
+        "ask the provider to cancel", QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False
+    ),
     # A list may have many pages.
-    "reconcile": StepOptions(QUEUE_READS, ActivityCancellationType.TRY_CANCEL, timedelta(minutes=15), True, True),
+    "reconcile": StepOptions(
+        "look for the job of an unanswered request", QUEUE_READS, ActivityCancellationType.TRY_CANCEL, timedelta(minutes=15), True, True
+    ),
     # A status read is cheap to lose: what an old attempt still reads is kept as a note.
-    "observe": StepOptions(QUEUE_READS, ActivityCancellationType.TRY_CANCEL, HOLD_FOR + HOLD_LIMIT + APPEND_TIME, True, True),
+    "observe": StepOptions(
+        "read the job's status until it ends",
+        QUEUE_READS,
+        ActivityCancellationType.TRY_CANCEL,
+        HOLD_FOR + HOLD_LIMIT + APPEND_TIME,
+        True,
+        True,
+    ),
     # While a result is fetched every decision is refused, which needs no interruption.
-    "collect": StepOptions(QUEUE_READS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, timedelta(hours=24), False, False),
+    "collect": StepOptions(
+        "fetch and verify the result", QUEUE_READS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, timedelta(hours=24), False, False
+    ),
 }
 
 

@@ -73,6 +73,7 @@ class ProviderActivities:
                     case = await observing.read_status(world, case, turn=step.turn, woken=at_once and step.wake)
                     at_once = False
                     pulse.witness(case.record.seq, case.record.hash)
+                    pulse.says(waiting_line(case.standing))
                     if self._named(case) == "observe":
                         case = await observing.end_waiting(world, case, turn=step.turn)
                     if self._named(case) != "observe":

@@ -9,6 +9,7 @@ The first fault, in this order, is reported with the entry it is found at. Entri
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, bindparam, insert, select, union, update
@@ -164,7 +165,14 @@ def references(evidence: BaseModel) -> Iterator[str]:
 
 def _stored(connection: Connection, stream: str) -> Iterator[Stored]:
     for seq, prev, digest, at, actor, kind, body in connection.execute(_ROWS, {"stream": plain(stream)}):
-        yield Stored(seq, prev, digest, at, actor, kind, bytes(body))
+        yield Stored(seq, prev, digest, at, actor, kind, _bytes(body))
+
+
+def _bytes(stored: object) -> bytes:
+    """What a column of bytes holds. Whoever tampers with SQLite may leave a value of any other type there."""
+    if isinstance(stored, bytes | bytearray | memoryview):
+        return bytes(cast("bytes", stored))
+    return str(stored).encode("utf-8", "surrogatepass")
 
 
 def _evidence(row: Stored) -> Evidence | None:
@@ -206,7 +214,7 @@ def _contract_fault(connection: Connection, digest: str | None) -> Fault | None:
     body = connection.execute(_CONTRACT, {"digest": digest}).scalar()
     if body is None:
         return Fault(0, "the contract that it names is missing")
-    return None if sha256_hex(bytes(body)) == digest else Fault(0, "the contract that it names is not what was stored")
+    return None if sha256_hex(_bytes(body)) == digest else Fault(0, "the contract that it names is not what was stored")
 
 
 def _payloads_fault(connection: Connection, stream: str, walk: _Walk) -> tuple[int, Fault | None]:
@@ -218,7 +226,7 @@ def _payloads_fault(connection: Connection, stream: str, walk: _Walk) -> tuple[i
             erased += 1
             if digest not in walk.erased:
                 faults.append(Fault(seq or 0, f"payload {digest[:12]} was erased, and no entry says so"))
-        elif sha256_hex(bytes(data)) != digest:
+        elif sha256_hex(_bytes(data)) != digest:
             faults.append(Fault(seq or 0, f"payload {digest[:12]} is not what was stored"))
     faults.extend(Fault(seq, f"payload {digest[:12]} is missing") for digest, seq in missing.items())
     return erased, min(faults, key=lambda fault: fault.seq, default=None)

@@ -8,6 +8,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import cast
 
 from domain.chain import Entry
 from domain.evidence import (
@@ -32,7 +33,8 @@ from domain.evidence import (
     StepOutcome,
 )
 from domain.facts import ContractFacts
-from domain.standing import HELD_READS_BEFORE_FLAG, LOST_ATTEMPT, UNPROVEN_MEANINGS, Answered, Attempt, Flag, Standing, Verdict
+from domain.lifecycle import STEPS
+from domain.standing import HELD_READS_BEFORE_FLAG, LOST_ATTEMPT, UNPROVEN_MEANINGS, Answered, Attempt, Flag, Standing, State, Verdict
 
 
 def opened_standing(opened: Opened) -> Standing:
@@ -65,7 +67,9 @@ def apply(standing: Standing, entry: Entry) -> Standing:
 def _owned(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str, object]:
     change: dict[str, object] = {"epoch": entry.epoch, "turn": entry.turn, **_by_kind(standing, evidence, entry)}
     if entry.role == "move":
-        change |= {"state": entry.to, "state_since": evidence.at, "tries": 0, "next_at": change.get("next_at")}
+        change |= {"state": entry.to, "state_since": evidence.at, "next_at": change.get("next_at")}
+        if STEPS.get(standing.state) != STEPS.get(cast("State", entry.to)):
+            change["tries"] = 0
         change |= _entering(standing, str(entry.to), evidence, change)
     return change
 

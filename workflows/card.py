@@ -11,6 +11,7 @@ import re
 from domain.messages import Head
 
 MAX_KEYWORD = 200
+_TYPED = {"adopt": "adopt JOB", "accept_succeeded": "accept succeeded", "accept_failed": "accept failed"}
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~])")
 
 
@@ -47,9 +48,12 @@ def details_of(operation: str, head: Head) -> str:
     lines += [f"- {name}: {inert(value)}" for name, value in rows.items() if value]
     if head.attention:
         lines += ["", "This operation waits for a human:", ""]
-        lines += [f"- `resolve {inert(operation)} {choice} --by YOU --reason WHY`" for choice in card.choices]
+        # Ids and choices are of letters, digits and `-_.@`: inert inside a code span, where a backslash would be shown.
+        lines += [
+            f"- `python starter.py resolve {operation} {_TYPED.get(choice, choice)} --by YOU --reason WHY`" for choice in card.choices
+        ]
     elif not head.final:
-        lines += ["", f"To stop it: `cancel {inert(operation)} --by YOU --reason WHY`, or *Request Cancellation* here."]
+        lines += ["", f"To stop it: `python starter.py cancel {operation} --by YOU --reason WHY`, or *Request Cancellation* here."]
     return "\n".join(lines)
 
 

@@ -253,7 +253,7 @@ class OperationWorkflow:
                 heartbeat_timeout=options.HEARTBEAT_TIMEOUT,
                 retry_policy=options.UNEXPECTED_RETRY,
                 cancellation_type=chosen.cancellation,
-                summary=f"{step} ({head.state})",
+                summary=chosen.summary,
             )
             try:
                 return self._show(await self._interruptible(handle, chosen, head))

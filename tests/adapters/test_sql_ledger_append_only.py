@@ -141,6 +141,22 @@ async def test_verify_finds_an_entry_or_what_it_names_tampered_with(ledger: SqlL
     assert (verified.ok, verified.fault is None) == (False, False)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE entries SET body = CAST(body AS TEXT) || ' ' WHERE seq = 2",
+        "UPDATE entries SET body = 7 WHERE seq = 2",
+        "UPDATE contracts SET body = 'text'",
+        "UPDATE payloads SET bytes = 'text'",
+    ],
+)
+async def test_verify_finds_a_value_of_another_type_where_bytes_were_stored(sqlite_ledger: SqlLedger, change: str) -> None:
+    await created(sqlite_ledger)
+    await drop_triggers(sqlite_ledger)
+    await sql(sqlite_ledger, change)
+    assert not (await LedgerBooks(sqlite_ledger).verify("op-1")).ok
+
+
 async def test_entries_carried_into_another_ledger_or_stream_do_not_verify(ledger: SqlLedger) -> None:
     await created(ledger)
     await ledger.open(opening("op-2"))

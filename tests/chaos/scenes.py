@@ -1,6 +1,6 @@
 """What is played with real processes, and what is left of it: the ledger's story, the provider's books, Temporal.
 
-* One Temporal server and one provider for all scenes; a site of its own for each, so that they play at the same time.
+* One Temporal server for all scenes; a site and a provider of its own for each, so that they play at the same time.
 * In each scene many operations stand at their points at once, and one signal meets all of them.
 * A scene only plays. What it left is judged by the tests.
 """
@@ -57,27 +57,29 @@ Play = dict[str, Left]
 
 async def play(folder: Path) -> Play:
     """Play all scenes; what is left, by operation."""
-    temporal, provider = Temporal(folder, SCENES), Provider(folder)
+    temporal, providers = Temporal(folder, SCENES), {name: Provider(folder / name) for name in SCENES}
     async with AsyncExitStack() as stack:
         try:
-            await asyncio.gather(temporal.start(), provider.start())
+            await asyncio.gather(temporal.start(), *(provider.start() for provider in providers.values()))
             sites = {
                 name: await stack.enter_async_context(
-                    site(folder / name, temporal=temporal.address, namespace=name, provider_url=provider.url)
+                    site(folder / name, temporal=temporal.address, namespace=name, provider_url=providers[name].url)
                 )
                 for name in SCENES
             }
             played = await asyncio.gather(
-                _killed(sites["killed"], provider),
+                _killed(sites["killed"], providers["killed"]),
                 _frozen(sites["frozen"]),
-                _partitioned(sites["partitioned"], provider, temporal.address),
+                _partitioned(sites["partitioned"], providers["partitioned"], temporal.address),
             )
-            books = await provider.books()
-            made = zip(sites.values(), played, strict=True)
-            return {stream: await left(one, stream, books) for one, streams in made for stream in streams}
+            found: Play = {}
+            for name, streams in zip(SCENES, played, strict=True):
+                books = await providers[name].books()
+                found |= {stream: await left(sites[name], stream, books) for stream in streams}
+            return found
         finally:
             await stack.aclose()
-            for server in (temporal.child, provider.child):
+            for server in (temporal.child, *(provider.child for provider in providers.values())):
                 if server is not None:
                     server.end()
 

@@ -10,7 +10,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from temporalio import activity
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.client import Client, WorkflowHandle
+from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor, Worker, WorkflowRunner
 
@@ -126,6 +127,7 @@ class Stage:
     contracts: ContractFolder
     folder: Path
     runner: WorkflowRunner
+    shared: bool = False
     started: list[str] = field(default_factory=list[str])
 
     @property
@@ -179,6 +181,12 @@ class Stage:
         """The workers are at work in this block, and stopped after it."""
         async with workers(self.client, self.world, self.clocks, self.runner, hold=hold):
             yield
+
+    async def closed(self) -> None:
+        """Leave nothing running on a server that other stories use too."""
+        for stream in self.started if self.shared else ():
+            with suppress(RPCError):
+                await self.client.get_workflow_handle(stream).terminate()
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
@@ -339,6 +347,7 @@ async def stage(
     """A stage, with its workers at work unless `work` is False. A story that does not end `within` seconds fails."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(asyncio.timeout(within))
+        shared = env is not None
         if env is None:
             env = await stack.enter_async_context(await time_skipping())
         provider = await stack.enter_async_context(running(polls=polls))
@@ -368,7 +377,9 @@ async def stage(
         made = Stage(
             env=env, client=env.client, ledger=ledger, ledger_books=LedgerBooks(ledger), results=results, provider=provider, world=world,
             clocks=clocks, contracts=ContractFolder(ROOT / "contracts"), folder=folder, runner=runner or production_runner(),
+            shared=shared,
         )  # fmt: skip
+        stack.push_async_callback(made.closed)
         if work:
             await stack.enter_async_context(made.working(hold=hold))
         yield made
