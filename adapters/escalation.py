@@ -8,7 +8,6 @@
 """
 
 import hashlib
-import io
 import json
 import re
 import tempfile
@@ -22,10 +21,11 @@ from typing import IO, cast
 
 from activities.ports import Ledger, Record, ResultStore
 from adapters.output_folder import MANIFEST, OutputFolder
+from adapters.showing.dossier import Dossier, Sending
 from adapters.showing.exchanges import Shown, bodies_of, exchanges_of, request_ids
 from adapters.showing.markdown import code
 from adapters.showing.story import timeline
-from adapters.showing.support import Dossier, Sending, readme
+from adapters.showing.support import readme
 from adapters.sql_books import LedgerBooks
 from domain.chain import Entry
 from domain.contract import Contract
@@ -166,9 +166,7 @@ async def _body(results: ResultStore, key: str, digest: str, size: int) -> bytes
 
 def _texts(dossier: Dossier, faults: list[str]) -> Mapping[str, bytes]:
     """Every file but bodies and manifest."""
-    lines = [
-        json.dumps({"seq": entry.seq, "prev": entry.prev, "hash": entry.hash, "raw": entry.raw.decode()}) for entry in dossier.entries
-    ]
+    lines = [json.dumps({"seq": entry.seq, "prev": entry.prev, "hash": entry.hash, "raw": entry.raw.decode()}) for entry in dossier.entries]
     title = f"# Timeline of {code(dossier.record.stream)}\n\nTimes are UTC. `exchanges.json` has each request with its answer.\n\n"
     return {
         "README.md": readme(dossier, faults).encode(),

@@ -1,5 +1,6 @@
 """What stories about lost answers share: other people's jobs, what was really sent, and a ledger that is put back."""
 
+import asyncio
 import json
 import sqlite3
 from dataclasses import replace
@@ -56,6 +57,16 @@ def began(lookup: Lookup) -> datetime:
     """When the lookup began."""
     assert lookup.began is not None
     return lookup.began
+
+
+async def interrupted(on: Stage, stream: str = "op-1") -> None:
+    """Wait until the workflow has asked the activity in flight to end."""
+    for _ in range(1000):
+        history = await on.client.get_workflow_handle(stream).fetch_history()
+        if any(event.HasField("activity_task_cancel_requested_event_attributes") for event in history.events):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("the workflow did not interrupt its activity")
 
 
 def copy_ledger(on: Stage) -> Path:

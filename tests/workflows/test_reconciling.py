@@ -12,6 +12,7 @@ from tests.workflows.losing import (
     candidates_of,
     create_intents,
     ends_with_one_job,
+    interrupted,
     lookups,
     made_by_others,
     proof_is_due,
@@ -214,10 +215,11 @@ async def test_a_job_that_is_found_after_a_cancel_is_cancelled_and_no_create_is_
 
 async def test_a_cancel_while_the_create_is_on_the_wire_is_followed_by_a_lookup_and_never_by_the_same_name_again(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
-        on.books.lie("create", "hold", "drop_after_accepting")
+        on.books.lie("create", "hold", "drop_after_accepting", times=1)
         handle = await on.start("sim.named.create", LONG)
         await on.held()
         await on.cancel()
+        await interrupted(on)
         on.release()
         assert (await handle.result()).state == "cancelled"
         assert len(sent(on)) == 1

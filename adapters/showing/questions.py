@@ -1,0 +1,82 @@
+"""What has happened, by state, and what is asked of the provider's support. Tables of our own words; values are put in as code."""
+
+from adapters.showing.dossier import Dossier
+from adapters.showing.markdown import code
+from domain.standing import State
+
+_HAPPENED: dict[State, str] = {
+    "create_unknown": "We sent you a request that makes a job, and have no answer that shows whether it was carried out. We have stopped: "
+    "sending it again could make a second job.",
+    "contract_violation": "Two things that we were told contradict each other. We have stopped acting on this job until we know which of "
+    "them is true.",
+    "result_timed_out": "You accepted the job, and it did not end before our deadline. We have stopped waiting. The job itself may go on.",
+    "cancellation_unconfirmed": "We asked you to cancel the job, and no status that we read since then shows it cancelled, or ended in "
+    "another way. We have stopped reading.",
+    "result_unavailable": "The job's result can't be had, or you no longer show us the job.",
+    "result_validation_failed": "You showed the job as done, and the result that we were given is not what was said of it. It was fetched "
+    "again where that is possible. We have not used it.",
+    "outcome_undecided": "The job has ended and its result is here, and what was said of it does not tell whether that is success.",
+    "failed": "The operation has failed.",
+    "cancelled": "The operation was cancelled.",
+    "abandoned": "We gave the operation up. What you did for it is left as it is.",
+    "succeeded": "The operation succeeded, and its result is verified.",
+}
+_UNDER_WAY = "The operation is under way; nothing is known to be wrong with it."
+_NEVER_SENT = "The operation ended before anything was sent."
+
+_QUESTIONS: dict[State, tuple[str, ...]] = {
+    "create_unknown": (
+        "Did you receive the request that is described under *How to find it*?",
+        "If it made a job: which id has that job, and in what state is it? If it made several: the ids of all.",
+        "If it made none: please confirm that, and that it can't make one any more, so that we may ask again.",
+    ),
+    "contract_violation": (
+        "Which of the statements under *Known* that contradict each other is true?",
+        "How many jobs were made by the requests that are described under *How to find it*, with which ids and states?",
+        "Which of these jobs do you charge for?",
+    ),
+    "result_timed_out": (
+        "Is job {job} still being worked on? When will it end?",
+        "If it hangs: can you end it, and will anything be charged or left behind?",
+    ),
+    "cancellation_unconfirmed": (
+        "Was job {job} cancelled? Since when?",
+        "If it was not: is it still running, or how did it end?",
+        "Is anything charged for it or left behind?",
+    ),
+    "result_unavailable": (
+        "Do you still have job {job}, and how did it end?",
+        "Does its result still exist? Where, and until when can it be fetched?",
+    ),
+    "result_validation_failed": (
+        "Is the result of job {job} as delivered the right one, and what was said of it (size, checksum, count, type) wrong? Or the reverse?",
+        "Please make the right result available under the same job, or tell us that there is none.",
+    ),
+    "outcome_undecided": (
+        "Did job {job} succeed as a whole? If in part: which parts failed, and why?",
+        "Do the counts under *Known* or the delivered records tell the truth?",
+    ),
+    "failed": ("Why did it fail, and would the same request succeed now?",),
+    "abandoned": ("Does anything of it still run or cost at your side? If so, please end it.",),
+}
+_NOTHING = "Nothing at present: this page informs."
+
+
+def happened(dossier: Dossier) -> str:
+    """In two or three sentences."""
+    state = dossier.standing.state
+    if dossier.standing.final and not dossier.exchanges and state != "succeeded":
+        return f"{_NEVER_SENT} State: {code(state)}."
+    return _HAPPENED.get(state, _UNDER_WAY)
+
+
+def questions(dossier: Dossier) -> tuple[str, ...]:
+    """What the provider's support can settle."""
+    state = dossier.standing.state
+    if state == "result_unavailable" and dossier.standing.verdict is None:
+        asked = ("Do you still have job {job}? In what state is it, or how did it end?", "If it was removed: when, and by whom or what?")
+    elif not dossier.exchanges:
+        asked = ()
+    else:
+        asked = _QUESTIONS.get(state, ())
+    return tuple(one.replace("{job}", code(dossier.job or "without an id")) for one in asked) or (_NOTHING,)
