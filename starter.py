@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from commands import checking, deciding, looking, stack, starting
+from commands import checking, deciding, escalating, looking, stack, starting
 from commands.output import ExitCode, Usage, fail, note
 from commands.providers import contracts
 from domain.errors import SakshiError
@@ -34,6 +34,7 @@ app.command()(deciding.resolve)
 app.command()(looking.result)
 app.command()(looking.evidence)
 app.command()(checking.verify)
+app.command()(escalating.escalate)
 app.command()(checking.doctor)
 app.add_typer(checking.ledger, name="ledger")
 

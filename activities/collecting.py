@@ -21,7 +21,7 @@ from domain.calls import Source
 from domain.checking import check
 from domain.contract import Contract
 from domain.errors import AddressError, RenderError
-from domain.evidence import Check, Clock, Evidence, Http, Intent, Json, Output, ResultOutcome, Words, instant
+from domain.evidence import Check, Evidence, Http, Intent, Json, Output, ResultOutcome, Words, instant
 from domain.exchange import Answer, Exchange, NoAnswer, Request
 from domain.expectations import Expectations, expectations
 from domain.expressions import Scope, first_value
@@ -51,19 +51,6 @@ class Fetched:
     problem: str | None = None
 
 
-async def end_at_deadline(world: World, case: Case, *, turn: int) -> Case:
-    """Append the collect clock if its deadline has passed."""
-    now = instant(world.clocks.now())
-
-    def decide(standing: Standing) -> Sequence[Evidence]:
-        deadline = standing.deadlines.get("collect")
-        if next_step(standing).name != "collect" or deadline is None or now < deadline:
-            return []
-        return [Clock(at=now, actor="clock", meaning="collect", deadline=deadline)]
-
-    return case.at(await append_as_owner(world, case.record.stream, decide, turn=turn))
-
-
 async def collect(world: World, case: Case, *, turn: int) -> Case:
     """One attempt to have the result."""
     wanted = case.contract.collect
@@ -78,10 +65,13 @@ async def collect(world: World, case: Case, *, turn: int) -> Case:
     source = next((one for one in wanted.source if one.when is None or _true(one.when, scope)), None)
     if source is None:
         return case.at(await append_fact(world, stream, _invalid(world, case, ["no source of the result fits this answer"]), turn=turn))
+    begun = case.standing.staging is not None
     case = await _intend(world, case, turn=turn)
     if next_step(case.standing).name != "collect" or case.standing.staging is None:
         return case
-    fact = await _collected(world, case, wanted, source, scope, case.standing.staging)
+    fetched = await _staged(world, wanted, case.standing.staging) if begun else None
+    fetched = fetched or await _fetch(world, case, wanted, source, scope, case.standing.staging)
+    fact = await _judged(world, case, wanted, scope, case.standing.staging, fetched)
     record = await append_fact(world, stream, fact, turn=turn)
     if fact.meaning in {"verified", "invalid", "gone"}:
         await world.results.discard(case.standing.staging)
@@ -108,8 +98,7 @@ async def _intend(world: World, case: Case, *, turn: int) -> Case:
     return case.at(await append_as_owner(world, case.record.stream, decide, turn=turn))
 
 
-async def _collected(world: World, case: Case, wanted: Collect, source: Source, scope: Scope, staging: str) -> ResultOutcome:
-    fetched = await _staged(world, wanted, staging) or await _fetch(world, case, wanted, source, scope, staging)
+async def _judged(world: World, case: Case, wanted: Collect, scope: Scope, staging: str, fetched: Fetched) -> ResultOutcome:
     if fetched.problem is not None:
         return _invalid(world, case, [fetched.problem], fetched)
     if fetched.measured is None:

@@ -10,17 +10,16 @@ from datetime import datetime
 
 from activities.calling import keep_observed, read, recorded, words_of
 from activities.case import Case, call_id
-from activities.owning import append_as_owner, append_fact
+from activities.owning import append_fact
 from activities.ports import World
 from activities.waiting import next_instant
 from domain.errors import AddressError, RenderError
-from domain.evidence import Clock, Evidence, Observation, Words, instant
+from domain.evidence import Observation, Words, instant
 from domain.exchange import NoAnswer, Request
-from domain.lifecycle import clock_of, next_step
+from domain.lifecycle import next_step
 from domain.reading import read_observe
 from domain.rendering import render
 from domain.stages import Observe
-from domain.standing import Standing
 
 
 async def read_status(world: World, case: Case, *, turn: int, woken: bool = False) -> Case:
@@ -104,16 +103,3 @@ def is_over(world: World, case: Case) -> bool:
     """The clock that runs in this state has passed its deadline."""
     deadline = next_step(case.standing).until
     return deadline is not None and world.clocks.now() >= deadline
-
-
-async def end_waiting(world: World, case: Case, *, turn: int) -> Case:
-    """Append the clock that runs in this state, if its deadline has passed and nothing else ended the waiting."""
-    now = instant(world.clocks.now())
-
-    def decide(standing: Standing) -> Sequence[Evidence]:
-        name, deadline = clock_of(standing), next_step(standing).until
-        if next_step(standing).name not in {"observe", "cancel"} or deadline is None or now < deadline:
-            return []
-        return [Clock.model_validate({"at": now, "actor": "clock", "meaning": name, "deadline": deadline})]
-
-    return case.at(await append_as_owner(world, case.record.stream, decide, turn=turn))

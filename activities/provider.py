@@ -14,6 +14,7 @@ from temporalio import activity
 from activities import cancelling, collecting, creating, observing, options, reconciling
 from activities.beating import Pulse, beating
 from activities.case import Case, Cases
+from activities.deadlines import end_at_deadline
 from activities.failures import as_failures, not_yet
 from activities.heads import head_of
 from activities.ports import World
@@ -75,7 +76,7 @@ class ProviderActivities:
                     pulse.witness(case.record.seq, case.record.hash)
                     pulse.says(waiting_line(case.standing))
                     if self._named(case) == "observe":
-                        case = await observing.end_waiting(world, case, turn=step.turn)
+                        case = await end_at_deadline(world, case, turn=step.turn)
                     if self._named(case) != "observe":
                         return self._head(case)
 
@@ -95,7 +96,7 @@ class ProviderActivities:
                 if self._named(case) == "cancel" and observing.is_over(world, case):
                     if case.contract.observe is not None:
                         case = await observing.read_status(world, case, turn=step.turn)
-                    case = await observing.end_waiting(world, case, turn=step.turn)
+                    case = await end_at_deadline(world, case, turn=step.turn)
                 if self._named(case) != "cancel":
                     return self._head(case)
                 await self._until_due(case, pulse)
@@ -116,7 +117,7 @@ class ProviderActivities:
                 if self._named(case) == "collect":
                     case = await reconciling.read_late_notes(world, case, turn=step.turn)
                 if self._named(case) == "collect":
-                    case = await collecting.end_at_deadline(world, case, turn=step.turn)
+                    case = await end_at_deadline(world, case, turn=step.turn)
                 if self._named(case) != "collect":
                     return self._head(case)
                 await self._until_due(case, pulse)
@@ -139,7 +140,7 @@ class ProviderActivities:
                 await self._until_due(case, pulse)
                 case = await reconciling.look_up(world, case, turn=step.turn)
                 if self._named(case) == "reconcile":
-                    case = await reconciling.end_at_deadline(world, case, turn=step.turn)
+                    case = await end_at_deadline(world, case, turn=step.turn)
                 return self._moved(case, "reconcile")
 
     # --- what the steps share -------------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ class ProviderActivities:
         return (step.wake and not read_already) or (read_already and activity.info().attempt == 1)
 
     async def _without_status(self, case: Case, step: StepInput) -> Head:
-        case = await observing.end_waiting(self._world, case, turn=step.turn)
+        case = await end_at_deadline(self._world, case, turn=step.turn)
         if self._named(case) != "observe":
             return self._head(case)
         until = next_step(case.standing).until

@@ -28,7 +28,7 @@ from domain import lookups as reading
 from domain.calls import Lookup as LookupModel
 from domain.contract import Contract
 from domain.errors import AddressError, RenderError
-from domain.evidence import Clock, CreateExchange, Evidence, Http, Intent, Json, Late, Lookup, Words, instant, instant_text
+from domain.evidence import CreateExchange, Evidence, Http, Intent, Json, Late, Lookup, Words, instant, instant_text
 from domain.exchange import Answer, NoAnswer, Request
 from domain.expressions import Scope
 from domain.lifecycle import next_step
@@ -69,19 +69,6 @@ async def _let_count(world: World, case: Case, note: Late, seq: int, *, turn: in
 
     def decide(standing: Standing) -> Sequence[Evidence]:
         return [fact] if seq in standing.unread_late else []
-
-    return case.at(await append_as_owner(world, case.record.stream, decide, turn=turn))
-
-
-async def end_at_deadline(world: World, case: Case, *, turn: int) -> Case:
-    """Append the lookup clock if its deadline has passed."""
-    now = instant(world.clocks.now())
-
-    def decide(standing: Standing) -> Sequence[Evidence]:
-        deadline = standing.deadlines.get("lookup")
-        if standing.state != "reconciling" or deadline is None or now < deadline:
-            return []
-        return [Clock(at=now, actor="clock", meaning="lookup", deadline=deadline)]
 
     return case.at(await append_as_owner(world, case.record.stream, decide, turn=turn))
 

@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO, cast
@@ -27,11 +27,12 @@ from adapters.showing.markdown import code
 from adapters.showing.story import timeline
 from adapters.showing.support import readme
 from adapters.sql_books import LedgerBooks
+from adapters.verifying import kept_body
 from domain.chain import Entry
 from domain.contract import Contract
 from domain.contract_loading import contract_from_canonical
 from domain.errors import BadInput, NotFound
-from domain.evidence import Json, body_key, instant_text
+from domain.evidence import Json, instant_text
 from domain.fingerprint import mark, shape, token_digest
 
 BODIES = "bodies"
@@ -70,33 +71,36 @@ async def dossier_of(ledger: Ledger, books: LedgerBooks, stream: str, at: dateti
 
 async def _sendings(ledger: Ledger, record: Record, contract: Contract, entries: list[Entry]) -> tuple[Sending, ...]:
     """What the provider can find each generation by: the token, and the mark where the contract plants it."""
-    salt = await ledger.payload(record.standing.opened.salt.digest)
-    token = contract.create.token
+    opened = record.standing.opened
+    try:
+        salt = await ledger.payload(opened.salt.digest)
+    except NotFound:  # erased, and with it all that was made from it
+        salt = None
+    names = {"ledger_id": ledger.ledger_id, "operation": record.stream, "fingerprint": opened.fingerprint}
     planted = "${mark}" in json.dumps(contract.create.request.model_dump(mode="json"))
-    intents = [entry for entry in entries if entry.cause == "intent.create"]
     made: dict[int, Sending] = {}
-    for entry in intents:
-        generation = cast("int", entry.body.get("generation", 1))
-        names = {
-            "ledger_id": ledger.ledger_id, "operation": record.stream, "generation": generation,
-            "fingerprint": record.standing.opened.fingerprint,
-        }  # fmt: skip
-        shaped = None
-        if token is not None and not token.source:
-            shaped = shape(token_digest(salt, **names), format=token.format, min=token.min, max=token.max, charset=token.charset)
-        before = made.get(generation)
-        first = before.first if before else entry.at
-        made[generation] = Sending(generation, first, entry.at, shaped, mark(salt, **names) if planted else None)
+    for entry in (one for one in entries if one.cause == "intent.create"):
+        number = cast("int", entry.body.get("generation", 1))
+        if number in made:
+            made[number] = replace(made[number], last=entry.at)
+            continue
+        token = None if salt is None else _token(contract, token_digest(salt, generation=number, **names))
+        made[number] = Sending(number, entry.at, entry.at, token, mark(salt, generation=number, **names) if salt and planted else None)
     return tuple(made.values())
+
+
+def _token(contract: Contract, digest: bytes) -> str | None:
+    token = contract.create.token
+    if token is None or token.source:
+        return None
+    return shape(digest, format=token.format, min=token.min, max=token.max, charset=token.charset)
 
 
 async def escalate(dossier: Dossier, results: ResultStore, directory: Path, *, force: bool = False) -> Escalated:
     """Write the folder and the zip beside it. Raises BadInput where it can't be written, or is there already."""
-    place = directory.absolute()
-    if not place.name or place.name in {".", ".."}:
-        raise BadInput(f"{directory} is no name for a new folder", hint="--output escalation-of-ID")
+    place = _place(directory)
     with ExitStack() as stack:
-        beside = stack.enter_context(OutputFolder(place.parent.resolve()))
+        beside = stack.enter_context(OutputFolder(place.parent))
         folder = stack.enter_context(beside.below(place.name))
         bodies = stack.enter_context(folder.below(BODIES)) if _any_bodies(dossier, folder) else None
         zipped = f"{place.name}.zip"
@@ -119,6 +123,13 @@ async def escalate(dossier: Dossier, results: ResultStore, directory: Path, *, f
         return Escalated(place, place.with_name(zipped), (*packing.digests, MANIFEST), (*record_fault, *faults))
 
 
+def _place(directory: Path) -> Path:
+    """The folder's own name is never followed as a link; the folders above it are where they lead to."""
+    if directory.name in {"", ".", ".."}:
+        raise BadInput(f"{directory} is no name for a folder with a zip beside it", hint="--output escalation-of-ID")
+    return directory.absolute().parent.resolve() / directory.name
+
+
 def _any_bodies(dossier: Dossier, folder: OutputFolder) -> bool:
     return any(True for _ in bodies_of(dossier.exchanges)) or BODIES in folder.names()
 
@@ -138,8 +149,7 @@ async def _write_bodies(dossier: Dossier, results: ResultStore, bodies: OutputFo
     for body in bodies_of(dossier.exchanges):
         digest = str(body["sha256"])
         if digest not in fates:
-            key = body_key(opened.tenant, dossier.record.stream, digest)
-            data = await _body(results, key, digest, cast("int", body["bytes"]))
+            data = await kept_body(results, opened.tenant, dossier.record.stream, digest, cast("int", body["bytes"]))
             if isinstance(data, str):
                 fates[digest] = data
                 faults.append(f"the kept body {digest[:12]} is {data}")
@@ -150,18 +160,6 @@ async def _write_bodies(dossier: Dossier, results: ResultStore, bodies: OutputFo
         body["file"] = f"{BODIES}/{digest}.bin" if not fates[digest] else None
         body["fate"] = fates[digest] or "written"
     return faults
-
-
-async def _body(results: ResultStore, key: str, digest: str, size: int) -> bytes | str:
-    data = bytearray()
-    try:
-        async for chunk in results.read(key):
-            data += chunk
-            if len(data) > size:
-                return "altered"
-    except NotFound:
-        return "missing"
-    return bytes(data) if hashlib.sha256(data).hexdigest() == digest else "altered"
 
 
 def _texts(dossier: Dossier, faults: list[str]) -> Mapping[str, bytes]:

@@ -1,24 +1,37 @@
-"""Verifying one stream: its chain and what it names, every head that Temporal remembers, and the projection."""
+"""Verifying one stream: its chain and what it names, kept bodies, every head that Temporal remembers, and the projection."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from activities.ports import ResultStore
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
 from adapters.sql_verifying import Verification
 from domain.chain import Entry
+from domain.contract_loading import contract_from_canonical
 from domain.errors import NotFound, Tampered
-from domain.evidence import Json
+from domain.evidence import Json, body_key
+from domain.fingerprint import sha256_hex
 
 if TYPE_CHECKING:
     from temporalio.client import Client
 
 
 async def verified(
-    ledger: SqlLedger, books: LedgerBooks, chain: Verification, *, client: "Client | None" = None, rebuild: bool = False
+    ledger: SqlLedger,
+    books: LedgerBooks,
+    chain: Verification,
+    *,
+    results: ResultStore | None = None,
+    client: "Client | None" = None,
+    rebuild: bool = False,
 ) -> dict[str, Json]:
-    """One item of `sakshi.verify/1`. `witnesses` is None where Temporal was not asked."""
+    """One item of `sakshi.verify/1`. `witnesses` is None where Temporal was not asked, `bodies` counts kept bodies that were read."""
     stream = chain.stream
     faults: list[tuple[int, str]] = [] if chain.fault is None else [(chain.fault.seq, chain.fault.what)]
+    bodies: int | None = None
+    if results is not None and not faults:
+        bodies, wrong = await _bodies(ledger, stream, results)
+        faults += wrong
     known: int | None = None
     if client is not None:
         from adapters.witnesses import missing, witnesses
@@ -39,8 +52,42 @@ async def verified(
         "erased": chain.erased,
         "head": head,
         "witnesses": known,
+        "bodies": bodies,
         "faults": [{"seq": seq, "what": what} for seq, what in faults],
     }
+
+
+async def _bodies(ledger: SqlLedger, stream: str, results: ResultStore) -> tuple[int, list[tuple[int, str]]]:
+    """How many kept bodies were read, and which are not what their entries say. Only a contract that keeps them has any."""
+    opened = (await ledger.record(stream)).standing.opened
+    if contract_from_canonical(await ledger.contract(opened.contract_digest)).record.bodies != "keep":
+        return 0, []
+    first: dict[str, tuple[int, int]] = {}
+    for entry in await ledger.entries(stream):
+        match entry.body.get("http"):
+            case {"body_kept": True, "body_sha256": str(digest), "body_bytes": int(size)}:
+                first.setdefault(digest, (entry.seq, size))
+            case _:
+                pass
+    faults: list[tuple[int, str]] = []
+    for digest, (seq, size) in first.items():
+        found = await kept_body(results, opened.tenant, stream, digest, size)
+        if isinstance(found, str):
+            faults.append((seq, f"the kept body {digest[:12]} is {found}"))
+    return len(first), faults
+
+
+async def kept_body(results: ResultStore, tenant: str, stream: str, digest: str, size: int) -> bytes | Literal["missing", "altered"]:
+    """The raw body of an answer, as its entry says that it is."""
+    data = bytearray()
+    try:
+        async for chunk in results.read(body_key(tenant, stream, digest)):
+            data += chunk
+            if len(data) > size:
+                return "altered"
+    except NotFound:
+        return "missing"
+    return bytes(data) if sha256_hex(bytes(data)) == digest else "altered"
 
 
 async def _entries(ledger: SqlLedger, stream: str) -> list[Entry]:

@@ -8,6 +8,7 @@ from commands.output import AsJson, ExitCode, perform, stop, write_json, write_t
 
 if TYPE_CHECKING:
     from adapters.client import Sakshi
+    from adapters.sql_verifying import Verification
     from domain.evidence import Json
 
 ledger = typer.Typer(no_args_is_help=True, help="The ledger's tables.")
@@ -21,19 +22,25 @@ def verify(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Also rebuild the projection from the entries and compare.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Whether every entry, payload and contract is what was written."""
+    """Whether every entry, payload, kept body and contract is what was written."""
     from adapters.client import sakshi
+    from adapters.result_store import ObstoreResults
     from adapters.settings import load_settings
     from adapters.verifying import verified
 
+    settings = load_settings()
+
     async def work() -> list["dict[str, Json]"]:
-        async with sakshi(load_settings()) as there:
+        async with sakshi(settings) as there:
             client = await there.temporal() if against_temporal else None
+            results = ObstoreResults(settings.results)
+
+            async def whole(chain: "Verification") -> "dict[str, Json]":
+                return await verified(there.ledger, there.books, chain, results=results, client=client, rebuild=rebuild)
+
             if id is not None:
-                stream = await there.find(id)
-                return [await verified(there.ledger, there.books, await there.books.verify(stream), client=client, rebuild=rebuild)]
-            every = there.books.verify_all()
-            return [await verified(there.ledger, there.books, one, client=client, rebuild=rebuild) async for one in every]
+                return [await whole(await there.books.verify(await there.find(id)))]
+            return [await whole(one) async for one in there.books.verify_all()]
 
     found = perform(work)
     ok = all(one["ok"] for one in found)
@@ -50,7 +57,8 @@ def _verified_text(one: "dict[str, Json]") -> str:
     if one["ok"]:
         seen = "" if one["witnesses"] is None else f", {one['witnesses']} heads in Temporal agree"
         erased = f", {one['erased']} payloads erased on the record" if one["erased"] else ""
-        return f"ok     {one['id']}  {one['entries']} entries{seen}{erased}"
+        bodies = f", {one['bodies']} kept bodies" if one["bodies"] else ""
+        return f"ok     {one['id']}  {one['entries']} entries{bodies}{seen}{erased}"
     faults = cast("list[dict[str, Json]]", one["faults"])
     return f"WRONG  {one['id']}  " + "; ".join(f"entry {fault['seq']}: {fault['what']}" for fault in faults)
 

@@ -318,12 +318,15 @@ class OperationWorkflow:
         return self._turn
 
     def _show(self, head: Head) -> Head:
-        """Keep the newest head; tell the UI and the search index what changed, at most once per task and value."""
-        newer = self._head is None or head.seq >= self._head.seq
-        self._head = head if newer else self._head
-        workflow.set_current_details(details_of(self._id, head))
-        self._upsert(attributes_of(head))
-        return head
+        """Keep the newest head, and go on by it: an activity may return an older one than a message that was judged meanwhile.
+
+        The UI and the search index are told what changed, at most once per task and value.
+        """
+        newest = head if self._head is None or head.seq >= self._head.seq else self._head
+        self._head = newest
+        workflow.set_current_details(details_of(self._id, newest))
+        self._upsert(attributes_of(newest))
+        return newest
 
     def _upsert(self, values: dict[str, str | bool]) -> None:
         changed = {name: value for name, value in values.items() if self._shown.get(name) != value}

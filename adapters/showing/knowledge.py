@@ -30,12 +30,11 @@ def known(dossier: Dossier) -> Iterator[str]:
     yield from _creates(dossier)
     standing = dossier.standing
     if standing.job is not None:
-        yield f"The job is {_job(standing.job)}." + (
-            "" if standing.job_at is None else f" We know of it since {instant_text(standing.job_at)}."
-        )
+        since = "" if standing.job_at is None else f" We know of it since {instant_text(standing.job_at)}."
+        yield f"The job is {_job(standing.job)}.{since}"
     yield from _status(dossier)
     if standing.violation is not None:
-        yield from _violation(standing.violation)
+        yield from _violation(dossier, standing.violation)
     yield from _cancel(dossier)
     yield from _result(dossier)
 
@@ -101,12 +100,24 @@ def _status(dossier: Dossier) -> Iterator[str]:
         yield f"The first end of the job that was shown: {code(standing.verdict.verdict)}, by {by}, {instant_text(standing.verdict.at)}."
 
 
-def _violation(violation: dict[str, Json]) -> Iterator[str]:
+def _violation(dossier: Dossier, violation: dict[str, Json]) -> Iterator[str]:
     yield f"The contradiction: {code(violation.get('why', 'not described'))}."
     for name, value in sorted(violation.items()):
-        if name != "why" and value not in (None, ""):
+        if name not in {"why", "word"} and value not in (None, ""):
             shown = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
             yield f"Of the contradiction, {code(name)}: {code(shown)}."
+    seen = next((entry for entry in reversed(dossier.entries) if entry.to == "contract_violation"), None)
+    one = next((one for one in dossier.exchanges if seen is not None and one["entry"] == seen.seq), None)
+    if seen is None or one is None:
+        return
+    said = {"job": seen.body.get("job"), "state": seen.body.get("remote_state"), "end": seen.body.get("verdict")}
+    named = "; ".join(f"{name} {code(_plain(value))}" for name, value in said.items() if value)
+    where = f"It showed in exchange {one['number']}, {one['ended']} (a {one['call']} call): {outcome_words(one)}"
+    yield f"{where}; {named}." if named else f"{where}."
+
+
+def _plain(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def _cancel(dossier: Dossier) -> Iterator[str]:

@@ -49,7 +49,7 @@ _QUESTIONS: dict[State, tuple[str, ...]] = {
         "Does its result still exist? Where, and until when can it be fetched?",
     ),
     "result_validation_failed": (
-        "Is the result of job {job} as delivered the right one, and what was said of it (size, checksum, count, type) wrong? Or the reverse?",
+        "Of job {job}, which is right: the result as it was delivered, or what was said of it (size, checksum, count, type)?",
         "Please make the right result available under the same job, or tell us that there is none.",
     ),
     "outcome_undecided": (

@@ -60,7 +60,7 @@ def readme(dossier: Dossier, faults: Sequence[str]) -> str:
 
 
 _HOW = (
-    "Each entry's hash covers the hash before it and its own bytes (`raw`): an entry that is changed, dropped or inserted breaks the chain. "
+    "Each entry's hash covers the hash before it and its own bytes (`raw`): a changed, dropped or inserted entry breaks the chain. "
     "That the last entries were not cut off shows only against a head that someone else kept."
 )
 
@@ -150,7 +150,8 @@ def _choices(dossier: Dossier) -> Iterator[str]:
     offered = choices(dossier.standing, dossier.made_at)
     if offered:
         lines = [f"{CHOICES[choice]} (`{choice.replace('_', ' ')}`)" for choice in offered]
-        yield f"## What your answer lets us do\n\nUntil somebody here chooses, we send nothing that has an effect. We can:\n\n{bullets(lines)}"
+        wait = "Until somebody here chooses, we send nothing that has an effect. We can:"
+        yield f"## What your answer lets us do\n\n{wait}\n\n{bullets(lines)}"
 
 
 def _exchanges(dossier: Dossier) -> str:
@@ -190,15 +191,13 @@ def _line(one: Shown) -> list[str]:
 
 def _files(dossier: Dossier) -> str:
     kept = {str(body["sha256"]) for body in bodies_of(dossier.exchanges) if body.get("file")}
-    bodies = (
-        f"{len(kept)} raw bodies of answers, byte for byte, each named by its SHA-256; `exchanges.json` says which answer each is and what type it "
-        "stated. Handle them as data: nothing in them was checked"
-        if kept
-        else "not here: the contract keeps digests of answers, not their bodies"
-    )
+    bodies = "not here: the contract keeps digests of answers, not their bodies"
+    if kept:
+        where = "`exchanges.json` says which answer each is, and what type it stated"
+        bodies = f"{len(kept)} raw bodies of answers, each named by its SHA-256. {where}"
     lines = [
         "`timeline.md`: everything that happened, in order",
-        "`exchanges.json`: each request and answer: times, addresses without their query, status, headers that may be shown, digests, your words",
+        "`exchanges.json`: each request and answer: times, addresses without their query, status, some headers, digests, your words",
         "`chain.jsonl`: the record itself, also of what was decided at our side, each entry with its hash",
         f"`bodies/`: {bodies}",
         "`manifest.json`: the SHA-256 of each file",

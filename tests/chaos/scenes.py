@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from domain.chain import Entry
 from domain.evidence import Json
-from tests.chaos.processes import Provider, Temporal, until
-from tests.chaos.proxy import proxy
+from tests.chaos.processes import Child, Provider, Temporal, until
+from tests.chaos.proxy import Proxy, proxy
 from tests.chaos.site import Site, contract, site
 
 TOKEN, PLAIN = "token", "plain"
@@ -69,7 +69,7 @@ async def play(folder: Path) -> Play:
             }
             played = await asyncio.gather(
                 _killed(sites["killed"], providers["killed"]),
-                _frozen(sites["frozen"]),
+                _frozen(sites["frozen"], temporal.address),
                 _partitioned(sites["partitioned"], providers["partitioned"], temporal.address),
             )
             found: Play = {}
@@ -164,9 +164,15 @@ async def _heard(one: Site, stream: str) -> None:
             await asyncio.sleep(0.1)
 
 
-async def _frozen(one: Site) -> list[str]:
+async def _frozen(one: Site, temporal: str) -> list[str]:
     """A worker is frozen for a moment, and again for so long that another takes over what it had; then it goes on."""
-    first = one.worker("first", halting=True)
+    async with proxy(temporal) as way:
+        first = one.worker("first", halting=True, temporal=way.address)
+        short = await _frozen_shortly(one, first)
+        return [*short, *await _frozen_and_replaced(one, first, way)]
+
+
+async def _frozen_shortly(one: Site, first: Child) -> list[str]:
     short = ["token-short", "plain-short"]
     for stream in short:
         one.halt(stream, "after_intent")
@@ -176,6 +182,10 @@ async def _frozen(one: Site) -> list[str]:
     await _too_late(one, short)
     first.thaw()
     await one.settled(*short, within=60)
+    return short
+
+
+async def _frozen_and_replaced(one: Site, first: Child, way: Proxy) -> list[str]:
     stale = {
         "token-stale_intent": "after_intent", "plain-stale_intent": "after_intent", "token-stale_answer": "after_answer",
         "plain-stale_answer": "after_answer",
@@ -186,6 +196,7 @@ async def _frozen(one: Site) -> list[str]:
         await one.start(stream, contract(CONTRACTS[stream.partition("-")[0]]), **QUICK)
     await until(lambda: one.halted(*stale, *replaced), within=60, what="the second stand at their points")
     first.freeze()
+    way.shut()  # else the server would hand work to the polls of the frozen one, and wait for it in vain
     for stream in replaced:
         await one.client.get_workflow_handle(stream).terminate("the server was lost")
         await one.tell(stream)
@@ -193,10 +204,11 @@ async def _frozen(one: Site) -> list[str]:
     await one.settled(*stale, *replaced, within=90)
     before = {stream: len(await one.entries(stream)) for stream in (*stale, "plain-replaced_answer")}
     await _too_late(one, [stream for stream in stale if stream.endswith("intent")])
+    way.open()
     first.thaw()
     await _grown(one, before)
     await one.settled(*stale, *replaced, within=60)
-    return [*short, *stale, *replaced]
+    return [*stale, *replaced]
 
 
 async def _too_late(one: Site, streams: list[str]) -> None:
