@@ -5,8 +5,9 @@ Contract and input never change, so both are kept in memory by digest; the recor
 
 import json
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypedDict, TypeVar, cast
 
 from activities.ports import Ledger, Record, World
 from domain.contract import Auth, Contract
@@ -46,11 +47,21 @@ class Recent(Generic[K, V]):
 
 @dataclass(frozen=True)
 class Asked:
-    """What never changes of an operation."""
+    """What never changes of an operation; `names` keeps what was derived for a generation."""
 
     contract: Contract
     input: Json
     salt: bytes
+    names: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+
+
+class DerivedFrom(TypedDict):
+    """What a token and a mark belong to."""
+
+    ledger_id: str
+    operation: str
+    generation: int
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -80,14 +91,30 @@ class Case:
         token = self.contract.create.token
         if token is None or token.source:
             return None
-        digest = token_digest(
-            self.asked.salt,
+
+        def derive() -> str:
+            digest = token_digest(self.asked.salt, **self._derived_from(generation))
+            return shape(digest, format=token.format, min=token.min, max=token.max, charset=token.charset)
+
+        return self._named("token", generation, derive)
+
+    def mark(self, generation: int) -> str:
+        """Our reference of a generation, to be planted at the provider."""
+        return self._named("mark", generation, lambda: mark(self.asked.salt, **self._derived_from(generation)))
+
+    def _named(self, kind: str, generation: int, derive: Callable[[], str]) -> str:
+        names = self.asked.names
+        if (kind, generation) not in names:
+            names[kind, generation] = derive()
+        return names[kind, generation]
+
+    def _derived_from(self, generation: int) -> "DerivedFrom":
+        return DerivedFrom(
             ledger_id=self.ledger_id,
             operation=self.record.stream,
             generation=generation,
             fingerprint=self.standing.opened.fingerprint,
         )
-        return shape(digest, format=token.format, min=token.min, max=token.max, charset=token.charset)
 
     def scope(self, *, call_id: str, observed: Json = None, **roots: Json) -> Scope:
         """The roots that a template or an expression may use for this operation."""
@@ -105,13 +132,7 @@ class Case:
             },
             "trace_id": opened.trace_id,
             "deadlines": {name: span / 1000 for name, span in deadlines.items()},
-            "mark": mark(
-                self.asked.salt,
-                ledger_id=self.ledger_id,
-                operation=self.record.stream,
-                generation=standing.generation,
-                fingerprint=opened.fingerprint,
-            ),
+            "mark": self.mark(standing.generation),
             "call_id": call_id,
             "job": standing.job,
             "observed": observed,

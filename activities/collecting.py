@@ -167,7 +167,7 @@ async def _stream(world: World, case: Case, wanted: Collect, source: Source, sco
                     body += chunk[: limits.response_bytes - len(body)]
                 if good:
                     await staged.write(chunk)
-            answer = replace(head, body=bytes(body), fault=streamed.fault)
+            answer = replace(head, body=streamed.masked(bytes(body)), fault=streamed.fault)
             reading = await asyncio.to_thread(_read, case, source, answer, scope, size, world.clocks.now())
             exchange = Exchange(request, streamed.began, world.clocks.now(), answer)
             fetched = Fetched(reading, media=_media(head), http=await _answer_facts(world, case, exchange, size))

@@ -75,10 +75,10 @@ def _recovered(generation: int, attempt: int) -> CreateExchange | None:
 
 
 async def end_at_deadline(world: World, case: Case, *, turn: int) -> Case:
-    """Append the create clock if the deadline, or the protection of the token, is over."""
+    """Append the create clock if the deadline is over, or what may have been carried out cannot be sent again."""
     standing, now = case.standing, instant(world.clocks.now())
-    deadline = _sending_ends(standing)
-    if deadline is None or now < deadline:
+    deadline = _sending_ends(standing) or now
+    if now < deadline and (replayable(standing, now) or not standing.uncertain):
         return case
 
     def decide(current: Standing) -> Sequence[Evidence]:
@@ -115,7 +115,7 @@ async def prepare(world: World, case: Case, *, turn: int) -> tuple[Case, Prepare
         ours = False
         still = _due(current) and current.open_attempt is None
         same = (current.generation, current.attempts + 1) == (intent.generation, intent.attempt)
-        if not still or not same or (current.unproven and not replayable(current, at)):
+        if not still or not same or (current.uncertain and not replayable(current, at)):
             return []
         policy = judge_execution(world, case.record.stream, current, at=at, actor=world.identity)
         ours = policy.meaning in {"unattended", "covered"}

@@ -150,6 +150,10 @@ class StreamedAnswer(Protocol):
         """The decoded body, bounded by the policy. Ends early, without raising, where the body is not whole."""
         ...
 
+    def masked(self, body: bytes) -> bytes:
+        """Bytes of the body as they may be read and recorded: without the secrets that went with the request."""
+        ...
+
     @property
     def fault(self) -> Fault | None:
         """Why the body is not whole; known after the last chunk."""

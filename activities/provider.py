@@ -160,6 +160,9 @@ class ProviderActivities:
         """The head, if the step is settled; else come back when the next attempt is due."""
         if self._named(case) != step:
             return self._head(case)
+        details = activity.cancellation_details()
+        if details is not None and details.cancel_requested:
+            raise asyncio.CancelledError  # what was on the wire is recorded; the workflow has something else in mind
         raise not_yet(waiting_line(case.standing), self._head(case), due_in(case.standing, self._world.clocks.now()))
 
     def _may_read(self, case: Case, step: StepInput) -> bool:

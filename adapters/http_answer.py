@@ -38,6 +38,10 @@ class Unanswered:
         return
         yield
 
+    def masked(self, body: bytes) -> bytes:
+        """Nothing was sent with the request that could be in it."""
+        return body
+
 
 class StreamedAnswer:
     """`answer` is status and headers (lower-case names, secrets masked), without a body. `chunks` is the body, once; `fault`
@@ -75,6 +79,10 @@ class StreamedAnswer:
         """The decoded body. Ends early, without raising, where the body is not whole."""
         return self._chunks
 
+    def masked(self, body: bytes) -> bytes:
+        """Bytes of the body without the secrets that went with the request, in case the provider tells what it was sent."""
+        return mask_bytes(self._secrets, body)
+
     async def whole(self) -> Answer:
         """Read to the end, or to the fault, and let go."""
         body = bytearray()
@@ -83,7 +91,7 @@ class StreamedAnswer:
                 body += piece
         finally:
             await self.aclose()
-        return replace(self.answer, body=mask_bytes(self._secrets, bytes(body)), fault=self.fault)
+        return replace(self.answer, body=self.masked(bytes(body)), fault=self.fault)
 
     async def refuse_oversized(self) -> None:
         """Do not begin a body that announces more than the limit."""

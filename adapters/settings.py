@@ -47,7 +47,7 @@ class Settings(BaseSettings):
     )
     ledger_url: Annotated[
         str | None,
-        Field(description="The ledger: `postgresql+asyncpg://user@host:port/database`, or `sqlite+aiosqlite:///FILE`. No password in it."),
+        Field(description="The ledger: `postgresql+asyncpg://user@host:port/database`, or `sqlite:///FILE`. No password in it."),
     ] = None
     ledger_password_file: Annotated[Path | None, Field(description="File that holds the ledger's password.")] = None
     results_url: Annotated[
@@ -162,7 +162,7 @@ class Settings(BaseSettings):
     @property
     def ledger(self) -> str:
         """The ledger's URL."""
-        return self.ledger_url or f"sqlite+aiosqlite:///{self.home / 'ledger.db'}"
+        return self.ledger_url or f"sqlite:///{self.home / 'ledger.db'}"
 
     @property
     def results(self) -> str:

@@ -2,25 +2,31 @@
 
 * A transaction that writes holds its lock from the start: `BEGIN IMMEDIATE` on SQLite, the stream's row on PostgreSQL.
 * What was committed is on disk: `synchronous=FULL`, `synchronous_commit=on`, whatever the server's default is.
-* SQLite has one writing connection, waited for in turn, and readers beside it, which WAL never blocks.
+* SQLite has one writing connection, waited for in turn, and readers beside it, which WAL never blocks. It is driven by its own
+  threads: a transaction is one trip there and back, where an asynchronous driver would make one for each statement.
 * No error of a driver leaves this package: its text may name a host, a role, or the values of a statement.
 """
 
+import asyncio
 import os
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
+from typing import Protocol, TypeVar, cast
 
 import asyncpg
-from sqlalchemy import event
-from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import URL, Connection, Dialect, Engine, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry, PoolResetState
+from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState, QueuePool
 
 from domain.errors import BadInput, Unreachable
 
+T = TypeVar("T")
 BUSY_S = 30.0
 READERS = 4
 WRITE, READ = "BEGIN IMMEDIATE", "BEGIN"
@@ -50,21 +56,91 @@ _BY_SQLSTATE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Engines:
-    """One engine that writes and one that reads; on PostgreSQL they share a pool."""
-
-    writer: AsyncEngine
-    reader: AsyncEngine
+class Engines(Protocol):
+    """How transactions reach a database. A body runs with a connection, and off the event loop's own code."""
 
     @property
     def embedded(self) -> bool:
         """A file of our own, which migrates itself."""
-        return self.writer.dialect.name == "sqlite"
+        ...
+
+    @property
+    def url(self) -> URL:
+        """Where it is."""
+        ...
+
+    @property
+    def dialect(self) -> Dialect:
+        """Of the connections that write."""
+        ...
+
+    async def writing(self, body: "Callable[[Connection], T]") -> T:
+        """Run a body that begins its own transaction on a connection that may write."""
+        ...
+
+    async def reading(self, body: "Callable[[Connection], T]") -> T:
+        """Run a body in a transaction that sees one consistent state and writes nothing."""
+        ...
 
     async def dispose(self) -> None:
-        await self.writer.dispose()
-        await self.reader.dispose()
+        """Close every connection."""
+        ...
+
+
+class SqliteEngines:
+    """A file: one thread that writes, and some that read."""
+
+    embedded = True
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self._writer = _sqlite(url, connections=1, begin=WRITE)
+        self._reader = _sqlite(url, connections=READERS, begin=READ)
+        self._writes = ThreadPoolExecutor(1, thread_name_prefix="ledger-writes")
+        self._reads = ThreadPoolExecutor(READERS, thread_name_prefix="ledger-reads")
+        self.dialect = self._writer.dialect
+
+    async def writing(self, body: Callable[[Connection], T]) -> T:
+        def run() -> T:
+            with self._writer.connect() as connection:
+                return body(connection)
+
+        return await asyncio.get_running_loop().run_in_executor(self._writes, run)
+
+    async def reading(self, body: Callable[[Connection], T]) -> T:
+        def run() -> T:
+            with self._reader.connect() as connection, connection.begin():
+                return body(connection)
+
+        return await asyncio.get_running_loop().run_in_executor(self._reads, run)
+
+    async def dispose(self) -> None:
+        for threads, engine in ((self._writes, self._writer), (self._reads, self._reader)):
+            await asyncio.to_thread(threads.shutdown)
+            engine.dispose()
+
+
+class PostgresEngines:
+    """A server: writers and readers share a pool."""
+
+    embedded = False
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.url = engine.url
+        self.dialect = engine.sync_engine.dialect
+        self._writer = engine
+        self._reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    async def writing(self, body: Callable[[Connection], T]) -> T:
+        async with self._writer.connect() as connection:
+            return await connection.run_sync(body)
+
+    async def reading(self, body: Callable[[Connection], T]) -> T:
+        async with self._reader.connect() as connection, connection.begin():
+            return await connection.run_sync(body)
+
+    async def dispose(self) -> None:
+        await self._writer.dispose()
 
 
 def ledger_url(url: str, password: str | None) -> URL:
@@ -77,7 +153,7 @@ def ledger_url(url: str, password: str | None) -> URL:
         case "sqlite":
             if not parsed.database or parsed.database == ":memory:":
                 raise BadInput("a ledger in memory would keep nothing", hint="sqlite:///FILE")
-            return parsed.set(drivername="sqlite+aiosqlite")
+            return parsed.set(drivername="sqlite+pysqlite")
         case "postgresql" | "postgres":
             return parsed.set(drivername="postgresql+asyncpg", password=parsed.password if password is None else password)
         case _:
@@ -87,8 +163,8 @@ def ledger_url(url: str, password: str | None) -> URL:
 def make_engines(url: URL) -> Engines:
     """Engines for a ledger. Connects to nothing yet."""
     if url.get_backend_name() == "sqlite":
-        return Engines(_sqlite(url, connections=1, begin=WRITE), _sqlite(url, connections=READERS, begin=READ))
-    writer = create_async_engine(
+        return SqliteEngines(url)
+    engine = create_async_engine(
         url,
         hide_parameters=True,
         pool_size=10,
@@ -100,7 +176,7 @@ def make_engines(url: URL) -> Engines:
             "server_settings": {"application_name": "sakshi", "synchronous_commit": "on", "lock_timeout": "10s", "timezone": "UTC"},
         },
     )
-    return Engines(writer, writer.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True))
+    return PostgresEngines(engine)
 
 
 def make_file(url: URL) -> None:
@@ -151,17 +227,18 @@ def _sqlite_word(error: DBAPIError) -> str:
     return "_".join(name.split("_")[:2])
 
 
-def _sqlite(url: URL, *, connections: int, begin: str) -> AsyncEngine:
-    engine = create_async_engine(
+def _sqlite(url: URL, *, connections: int, begin: str) -> Engine:
+    engine = create_engine(
         url,
         hide_parameters=True,
-        poolclass=AsyncAdaptedQueuePool,
+        poolclass=QueuePool,
         pool_size=connections,
         max_overflow=0,
         pool_timeout=BUSY_S,
         pool_reset_on_return=None,
         # Without a level of its own the driver begins no transactions, which would be deferred ones and could fail half-way.
-        connect_args={"timeout": BUSY_S, "isolation_level": None},
+        # A connection serves one thread at a time, not always the same one.
+        connect_args={"timeout": BUSY_S, "isolation_level": None, "check_same_thread": False},
     )
 
     def connected(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
@@ -173,12 +250,11 @@ def _sqlite(url: URL, *, connections: int, begin: str) -> AsyncEngine:
     def began(connection: Connection) -> None:
         connection.exec_driver_sql(begin)
 
-    def returned(connection: DBAPIConnection, _: ConnectionPoolEntry, state: PoolResetState) -> None:
-        # A rollback is a trip to the driver's thread; only a transaction that was cut off needs one.
-        if state.asyncio_safe and connection.driver_connection.in_transaction:
+    def returned(connection: DBAPIConnection, _: ConnectionPoolEntry, __: PoolResetState) -> None:
+        if cast("sqlite3.Connection", connection).in_transaction:
             connection.rollback()
 
-    event.listen(engine.sync_engine, "connect", connected)
-    event.listen(engine.sync_engine, "begin", began)
-    event.listen(engine.sync_engine.pool, "reset", returned)
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", began)
+    event.listen(engine.pool, "reset", returned)
     return engine

@@ -137,8 +137,7 @@ class SqlLedger:
             if attempt:
                 await asyncio.sleep(FIRST_PAUSE_S * 2**attempt)
             try:
-                async with self.engines.writer.connect() as connection:
-                    return await connection.run_sync(transaction)
+                return await self.engines.writing(transaction)
             except LostRace:
                 trouble = Trouble.CONFLICT
             except DRIVER_ERRORS as error:
@@ -155,8 +154,7 @@ async def reading(engines: Engines, body: Callable[[Connection], T]) -> T:
         if attempt:
             await asyncio.sleep(FIRST_PAUSE_S * 2**attempt)
         try:
-            async with engines.reader.connect() as connection, connection.begin():
-                return await connection.run_sync(body)
+            return await engines.reading(body)
         except DRIVER_ERRORS as error:
             trouble = trouble_of(error)
             if trouble in HOPELESS:

@@ -85,8 +85,11 @@ async def _upgrade(url: URL) -> None:
 
 
 async def _upgrade_once(engines: Engines) -> None:
-    async with engines.writer.begin() as connection:
-        await connection.run_sync(_upgrade_locked)
+    def upgrade(connection: Connection) -> None:
+        with connection.begin():
+            _upgrade_locked(connection)
+
+    await engines.writing(upgrade)
 
 
 def _upgrade_locked(connection: Connection) -> None:

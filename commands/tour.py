@@ -132,7 +132,7 @@ class Tour:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "ledger.db"
             _copy_and_change(self._there.settings.home / "ledger.db", copy, stream)
-            changed = await SqlLedger.connect(f"sqlite+aiosqlite:///{copy}")
+            changed = await SqlLedger.connect(f"sqlite:///{copy}")
             try:
                 fault = (await LedgerBooks(changed).verify(stream)).fault
             finally:

@@ -111,11 +111,11 @@ def test_a_changed_ledger_and_a_cut_tail_are_found_and_a_changed_projection_is_m
     id = installed.run("--wait", polls=1).json["id"]
     other = Installation(installed.home)
     for change, further, found in ((_CHANGED, [], "hash differs"), (_CUT, ["--against-temporal"], "Temporal remembers")):
-        other.environ["SAKSHI_LEDGER_URL"] = f"sqlite+aiosqlite:///{copied(installed.home / 'ledger.db', tmp_path, change, id)}"
+        other.environ["SAKSHI_LEDGER_URL"] = f"sqlite:///{copied(installed.home / 'ledger.db', tmp_path, change, id)}"
         said = other("verify", id, *further, "--json")
         assert said.code == 5, said.err
         assert found in said.json["items"][0]["faults"][0]["what"]
-    other.environ["SAKSHI_LEDGER_URL"] = f"sqlite+aiosqlite:///{copied(installed.home / 'ledger.db', tmp_path, _BENT, id)}"
+    other.environ["SAKSHI_LEDGER_URL"] = f"sqlite:///{copied(installed.home / 'ledger.db', tmp_path, _BENT, id)}"
     assert other("verify", id, "--json").code == 0
     assert other("verify", id, "--rebuild", "--json").code == 5
     assert "failed" in other("ledger", "rebuild", id, "--repair").out

@@ -20,6 +20,38 @@ NO_ANSWER = {
     "header_overflow": "the answer's header was too large to read",
     "lost": "our worker was gone before it had recorded an answer",
 }
+READ_AS = {
+    "accepted": "accepted",
+    "ambiguous": "not known whether carried out",
+    "stuck": "a stored error, repeated",
+    "unnamed": "accepted, no job named",
+    "finished": "carried out at once",
+    "in_flight": "still worked on",
+    "violation": "a contradiction",
+    "refused": "refused",
+    "not_executed": "not carried out",
+    "not_sent": "never left us",
+    "open": "no outcome yet",
+    "going": "goes on",
+    "not_visible": "not shown yet",
+    "held": "a state we do not know",
+    "terminal": "ended",
+    "gone": "no longer there",
+    "failed": "no usable answer",
+    "taken": "acknowledged",
+    "read_again": "has ended already",
+    "unsure": "not known whether taken",
+    "again": "not this time",
+    "found": "found",
+    "candidates": "may be ours",
+    "none": "none shown",
+    "absent": "proof that there is none",
+    "done": "done",
+    "verified": "as promised",
+    "empty": "nothing to fetch",
+    "invalid": "not as promised",
+}
+"""How an answer was read, in words."""
 Shown = dict[str, Json]
 
 
@@ -60,6 +92,12 @@ def outcome_words(one: Shown) -> str:
     return NO_ANSWER.get(str(one["no_answer"]), "no answer")
 
 
+def read_words(one: Shown) -> str:
+    """How an exchange was read."""
+    meaning = str(cast("Shown", one["read_as"])["meaning"])
+    return READ_AS.get(meaning, meaning)
+
+
 def _is_exchange(entry: Entry) -> bool:
     return "http" in entry.body or entry.body.get("recovered") == "lost"
 
@@ -90,7 +128,7 @@ def _shown(number: int, call: str, entry: Entry, intent: Entry | None, *, meanin
         "sent": http.get("sent", True),
         "answer": _answer(http) if http.get("status") is not None else None,
         "no_answer": http.get("no_answer") or (None if http.get("status") is not None else "lost"),
-        "read_as": {"meaning": meaning, "word": body.get("word", "default"), "job": body.get("job")},
+        "read_as": {"meaning": meaning, "word": body.get("word", "default"), "job": body.get("job"), "state": body.get("remote_state")},
         "provider_words": words,
         "provider_request_id": words.get("request_id") or _request_id(cast("Mapping[str, Json]", http.get("headers") or {})),
     }

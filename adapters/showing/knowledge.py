@@ -5,24 +5,18 @@ from collections.abc import Iterator
 from typing import cast
 
 from adapters.showing.dossier import Dossier
-from adapters.showing.exchanges import Shown, outcome_words
+from adapters.showing.exchanges import Shown, outcome_words, read_words
 from adapters.showing.markdown import code
+from adapters.showing.story import sentence
 from domain.evidence import Json, instant_text
+from domain.standing import State
 
 ATTEMPTS_SHOWN = 10
-_READ_AS = {
-    "accepted": "accepted",
-    "ambiguous": "whether it was carried out is not known",
-    "stuck": "a stored error, repeated for this token; whether a job was made is not known",
-    "unnamed": "carried out, and no job was named",
-    "finished": "carried out and finished at once",
-    "in_flight": "said to be still worked on",
-    "violation": "contradicts what was asked or what is known",
-    "refused": "refused",
-    "not_executed": "not carried out, by the provider's own word",
-    "not_sent": "it never left us",
-    "open": "no outcome is recorded yet: it may be under way",
+_CLOCKS: dict[State, tuple[str, str]] = {
+    "result_timed_out": ("result", "the job to end"),
+    "cancellation_unconfirmed": ("cancel", "the cancel to be confirmed"),
 }
+_CALLS = {"create": "create", "status": "observe", "cancel": "cancel", "collect": "collect"}
 
 
 def known(dossier: Dossier) -> Iterator[str]:
@@ -37,6 +31,11 @@ def known(dossier: Dossier) -> Iterator[str]:
         yield from _violation(dossier, standing.violation)
     yield from _cancel(dossier)
     yield from _result(dossier)
+    if standing.state in _CLOCKS:
+        clock, what = _CLOCKS[standing.state]
+        deadline = standing.deadlines.get(clock)
+        yield f"Our deadline for {what} was {instant_text(deadline) if deadline else 'not recorded'}."
+    yield from _people(dossier)
 
 
 def unknown(dossier: Dossier) -> Iterator[str]:
@@ -70,11 +69,10 @@ def unknown(dossier: Dossier) -> Iterator[str]:
 def _creates(dossier: Dossier) -> Iterator[str]:
     creates = dossier.of_call("create")
     for one in creates[:ATTEMPTS_SHOWN]:
-        meaning = str(cast("Shown", one["read_as"])["meaning"])
         where = f" to {code(one['url'])}" if one["url"] else ""
         yield (
             f"Create attempt {one['attempt']} (generation {one['generation']}), exchange {one['number']}: {one['began'] or 'time unknown'}"
-            f"{where}: {outcome_words(one)}: {_READ_AS.get(meaning, meaning)}.{_said(one)}"
+            f"{where}: {outcome_words(one)}: {read_words(one)}.{_said(one)}"
         )
     if len(creates) > ATTEMPTS_SHOWN:
         yield f"{len(creates) - ATTEMPTS_SHOWN} more create attempts stand in `exchanges.json`."
@@ -84,15 +82,18 @@ def _creates(dossier: Dossier) -> Iterator[str]:
 
 def _status(dossier: Dossier) -> Iterator[str]:
     standing, reads = dossier.standing, dossier.of_call("status")
-    decided = [one for one in reads if cast("Shown", one["read_as"])["meaning"] not in {"failed", "refused"}]
+    usable = [one for one in reads if _meaning(one) not in {"failed", "refused"}]
+    shown = [one for one in usable if _meaning(one) not in {"gone", "not_visible"}]
     if reads:
-        failed = len(reads) - len(decided)
-        yield f"The status was read {len(reads)} times" + (f", {failed} of them without a usable answer." if failed else ".")
-    if decided:
-        last = decided[-1]
-        state = f" It named the state {code(standing.remote_state)}." if standing.remote_state else ""
-        when = f" The provider dates it {code(standing.provider_at)}." if standing.provider_at else ""
-        yield f"The last usable status read is exchange {last['number']}, {last['ended']}: {outcome_words(last)}.{state}{when}{_said(last)}"
+        failed = len(reads) - len(usable)
+        yield f"The status was read {_times(len(reads))}" + (f", {_times(failed)} without a usable answer." if failed else ".")
+    for what, some in (("that showed the job", shown), ("with a usable answer", usable)):
+        if some and not (some is usable and shown[-1:] == usable[-1:]):
+            last = some[-1]
+            state = cast("Shown", last["read_as"])["state"]
+            named = f", which named the state {code(state)}" if state else ""
+            where = f"The last status read {what} is exchange {last['number']}, {last['ended']}"
+            yield f"{where}: {outcome_words(last)}{named}: {read_words(last)}.{_said(last)}"
     if standing.progress:
         yield f"Progress last shown: {code(json.dumps(standing.progress, sort_keys=True))}."
     if standing.verdict is not None:
@@ -114,10 +115,28 @@ def _violation(dossier: Dossier, violation: dict[str, Json]) -> Iterator[str]:
     named = "; ".join(f"{name} {code(_plain(value))}" for name, value in said.items() if value)
     where = f"It showed in exchange {one['number']}, {one['ended']} (a {one['call']} call): {outcome_words(one)}"
     yield f"{where}; {named}." if named else f"{where}."
+    rule = cast("Shown", json.loads(dossier.contract.canonical).get(_CALLS.get(str(one["call"]), ""), None) or {}).get("same")
+    if rule:
+        yield f"What every answer of that call has to show, by the contract: {code(json.dumps(rule, sort_keys=True))}."
 
 
 def _plain(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _people(dossier: Dossier) -> Iterator[str]:
+    for entry in dossier.entries:
+        if entry.kind == "decision" and entry.cause != "decision.refused":
+            because = f", because {code(entry.body['reason'])}" if entry.body.get("reason") else ""
+            yield f"At our side, {entry.at}: {sentence(entry.cause).removesuffix('.')} ({code(entry.body.get('by'))}{because})."
+
+
+def _meaning(one: Shown) -> str:
+    return str(cast("Shown", one["read_as"])["meaning"])
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _cancel(dossier: Dossier) -> Iterator[str]:
@@ -145,5 +164,4 @@ def _job(job: dict[str, Json]) -> str:
 def _said(one: Shown) -> str:
     words = cast("Shown", one["provider_words"])
     parts = [f"{name} {code(words[name])}" for name in ("code", "message", "reason") if words.get(name)]
-    ours = one["answer"] is None
-    return f" {'Noted' if ours else 'The provider said'}: {', '.join(parts)}." if parts else ""
+    return f" Its words: {', '.join(parts)}." if parts and one["answer"] is not None else ""

@@ -12,7 +12,7 @@ _HAPPENED: dict[State, str] = {
     "result_timed_out": "You accepted the job, and it did not end before our deadline. We have stopped waiting. The job itself may go on.",
     "cancellation_unconfirmed": "We asked you to cancel the job, and no status that we read since then shows it cancelled, or ended in "
     "another way. We have stopped reading.",
-    "result_unavailable": "The job's result can't be had, or you no longer show us the job.",
+    "result_unavailable": "You showed the job as ended, and its result can't be fetched.",
     "result_validation_failed": "You showed the job as done, and the result that we were given is not what was said of it. It was fetched "
     "again where that is possible. We have not used it.",
     "outcome_undecided": "The job has ended and its result is here, and what was said of it does not tell whether that is success.",
@@ -21,6 +21,7 @@ _HAPPENED: dict[State, str] = {
     "abandoned": "We gave the operation up. What you did for it is left as it is.",
     "succeeded": "The operation succeeded, and its result is verified.",
 }
+_JOB_GONE = "You accepted the job, and then no longer showed it to us. We never saw it end."
 _UNDER_WAY = "The operation is under way; nothing is known to be wrong with it."
 _NEVER_SENT = "The operation ended before anything was sent."
 
@@ -67,6 +68,8 @@ def happened(dossier: Dossier) -> str:
     state = dossier.standing.state
     if dossier.standing.final and not dossier.exchanges and state != "succeeded":
         return f"{_NEVER_SENT} State: {code(state)}."
+    if state == "result_unavailable" and dossier.standing.verdict is None:
+        return _JOB_GONE
     return _HAPPENED.get(state, _UNDER_WAY)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from adapters.showing.dossier import Dossier
-from adapters.showing.exchanges import Shown, bodies_of, outcome_words, request_ids
+from adapters.showing.exchanges import Shown, bodies_of, outcome_words, read_words, request_ids
 from adapters.showing.knowledge import known, unknown
 from adapters.showing.markdown import bullets, code, numbered, table
 from adapters.showing.questions import happened, questions
@@ -73,7 +73,10 @@ def _head(dossier: Dossier) -> str:
         ("provider, API version", f"{code(dossier.contract.provider.name)}, {code(dossier.contract.provider.api_version)}"),
         ("written", f"{instant_text(dossier.made_at)} (all times are UTC)"),
     ]
-    return table(("", ""), rows)
+    return f"{table(('', ''), rows)}\n\n{_WHO}"
+
+
+_WHO = "*We* sent the requests that this page speaks of; *you* are the provider that they were sent to."
 
 
 def _warnings(dossier: Dossier, faults: Sequence[str]) -> Iterator[str]:
@@ -99,9 +102,11 @@ def _identifiers(dossier: Dossier) -> str:
         token = f"idempotency token {code(one.token)}" if one.token else "no idempotency token"
         planted = f", our reference {code(one.mark)}" if one.mark else ""
         span = f"at {one.first}" if one.first == one.last else f"from {one.first} to {one.last}"
-        lines.append(
-            f"Create request, generation {one.generation}: {token}{planted}; prepared {span}, each sent within 5 s of that or not at all"
-        )
+        when = f"prepared {span}, each sent within 5 s of that or not at all"
+        lines.append(f"Create request, generation {one.generation}: {token}{planted}; {when}")
+    bodies = dict.fromkeys(json.dumps(one["request_body"]) for one in dossier.of_call("create") if one["request_body"])
+    for body in (cast("Shown", json.loads(one)) for one in bodies):
+        lines.append(f"Body of the create request: {body['bytes']} bytes, SHA-256 {code(body['sha256'])}")
     header = dossier.contract.http.trace_header
     lines.append(f"Every request of ours carried the header {code(header)} with {code(opened.trace_id)}")
     ids = request_ids(dossier.exchanges)
@@ -183,7 +188,7 @@ def _line(one: Shown) -> list[str]:
         "" if one["milliseconds"] is None else str(one["milliseconds"]),
         f"{code(one['method'])} {code(one['url'])}" if one["url"] else "",
         outcome_words(one),
-        str(cast("Shown", one["read_as"])["meaning"]).replace("_", " "),
+        read_words(one),
         code(one["provider_request_id"]) if one["provider_request_id"] else "",
         code(str(body["sha256"])[:16]) if body.get("sha256") else "",
     ]

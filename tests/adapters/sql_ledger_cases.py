@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from activities.ports import Decide, Opening, Owner
 from adapters.sql_ledger import SqlLedger
@@ -93,13 +93,17 @@ async def created(
 
 async def sql(ledger: SqlLedger, *statements: str | tuple[str, Mapping[str, Any]]) -> Sequence[Sequence[object]]:
     """Raw SQL, in one transaction of the writing engine; the rows of the last statement."""
-    rows: Sequence[Sequence[object]] = ()
-    async with ledger.engines.writer.begin() as connection:
-        for statement in statements:
-            words, values = statement if isinstance(statement, tuple) else (statement, {})
-            result = await connection.execute(text(words), values)
-            rows = result.all() if result.returns_rows else ()
-    return rows
+
+    def body(connection: Connection) -> Sequence[Sequence[object]]:
+        rows: Sequence[Sequence[object]] = ()
+        with connection.begin():
+            for statement in statements:
+                words, values = statement if isinstance(statement, tuple) else (statement, {})
+                result = connection.execute(text(words), values)
+                rows = result.all() if result.returns_rows else ()
+        return rows
+
+    return await ledger.engines.writing(body)
 
 
 async def drop_triggers(ledger: SqlLedger) -> None:

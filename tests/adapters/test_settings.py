@@ -31,7 +31,7 @@ def test_every_setting_is_described():
 def test_unset_everything_is_embedded_under_the_home_folder(tmp_path: Path):
     settings = load_settings(home=tmp_path)
     assert settings.embedded
-    assert settings.ledger == f"sqlite+aiosqlite:///{tmp_path}/ledger.db"
+    assert settings.ledger == f"sqlite:///{tmp_path}/ledger.db"
     assert settings.results == str(tmp_path / "results")
     assert settings.secrets == tmp_path / "secrets"
 

@@ -69,7 +69,7 @@ async def test_nothing_that_is_written_is_changed_or_taken_away(ledger: SqlLedge
 async def test_a_plain_connection_to_the_file_is_refused_as_well(sqlite_ledger: SqlLedger) -> None:
     await created(sqlite_ledger)
     before = await everything(sqlite_ledger)
-    plain = sqlite3.connect(str(sqlite_ledger.engines.writer.url.database))
+    plain = sqlite3.connect(str(sqlite_ledger.engines.url.database))
     try:
         for statement in (*ON_SQLITE, "DELETE FROM entries", "DELETE FROM payloads"):
             with pytest.raises(sqlite3.IntegrityError):
@@ -168,7 +168,7 @@ async def test_entries_carried_into_another_ledger_or_stream_do_not_verify(ledge
     )
     assert not (await LedgerBooks(ledger).verify("op-2")).ok
     await sql(ledger, "UPDATE ledger SET ledger_id = 'x'")
-    url = ledger.engines.writer.url.render_as_string(hide_password=False)
+    url = ledger.engines.url.render_as_string(hide_password=False)
     other = await SqlLedger.connect(url)
     try:
         assert not (await LedgerBooks(other).verify("op-1")).ok

@@ -1,3 +1,4 @@
+import sqlite3
 from datetime import timedelta
 
 import pytest
@@ -152,11 +153,9 @@ async def test_a_row_that_is_gone_is_rebuilt_from_its_entries(sqlite_ledger: Sql
     await created(sqlite_ledger)
     books = LedgerBooks(sqlite_ledger)
     before = await books.row("op-1")
-    async with sqlite_ledger.engines.writer.connect() as connection:
-        raw = await connection.get_raw_connection()
-        assert raw.driver_connection is not None
-        for statement in ("PRAGMA foreign_keys = OFF", "DELETE FROM streams", "PRAGMA foreign_keys = ON"):
-            await raw.driver_connection.execute(statement)
+    with sqlite3.connect(str(sqlite_ledger.engines.url.database)) as plain:
+        plain.execute("DELETE FROM streams")
+    plain.close()
     verified = [one async for one in books.verify_all()]
     assert [(one.stream, one.ok) for one in verified] == [("op-1", False)]
     await books.rebuild("op-1", repair=True)

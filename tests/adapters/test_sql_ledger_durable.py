@@ -20,7 +20,7 @@ class Commits:
     """Stands in for COMMIT: fails as told, before or after it is done."""
 
     def __init__(self, ledger: SqlLedger, *, fail: int, done: bool) -> None:
-        self.dialect: Any = ledger.engines.writer.sync_engine.dialect
+        self.dialect: Any = ledger.engines.dialect
         self.real = self.dialect.do_commit
         self.left, self.done = fail, done
 
@@ -107,7 +107,7 @@ async def test_calls_that_are_cancelled_anywhere_leave_a_whole_ledger_that_goes_
 async def test_postgres_that_dropped_every_connection_is_connected_to_again(postgres: Postgres, postgres_ledger: SqlLedger) -> None:
     await created(postgres_ledger)
     await LedgerBooks(postgres_ledger).ping()
-    database = postgres_ledger.engines.writer.url.database
+    database = postgres_ledger.engines.url.database
     admin = await postgres.connect()
     try:
         for call in ("append", "record"):
@@ -122,7 +122,7 @@ async def test_postgres_that_dropped_every_connection_is_connected_to_again(post
 
 async def test_a_writer_in_another_process_is_waited_for(sqlite_ledger: SqlLedger) -> None:
     await created(sqlite_ledger)
-    other = await SqlLedger.connect(sqlite_ledger.engines.writer.url.render_as_string())
+    other = await SqlLedger.connect(sqlite_ledger.engines.url.render_as_string())
     try:
         appends = [one.append("op-1", said(reading()), owner=FIRST) for _ in range(10) for one in (sqlite_ledger, other)]
         await asyncio.gather(*appends)

@@ -22,8 +22,7 @@ async def test_the_migrations_make_the_tables_that_the_code_speaks_of(ledger: Sq
     def differences(connection: Connection) -> list[object]:
         return compare_metadata(MigrationContext.configure(connection), metadata)
 
-    async with ledger.engines.writer.begin() as connection:
-        assert await connection.run_sync(differences) == []
+    assert await ledger.engines.writing(differences) == []
 
 
 def test_the_newest_migration_is_the_one_that_the_code_names() -> None:

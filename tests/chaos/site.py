@@ -183,9 +183,7 @@ class Site:
 
 
 @asynccontextmanager
-async def site(
-    folder: Path, *, temporal: str, namespace: str, provider_url: str, ledger_url: str | None = None
-) -> AsyncGenerator[Site]:
+async def site(folder: Path, *, temporal: str, namespace: str, provider_url: str, ledger_url: str | None = None) -> AsyncGenerator[Site]:
     """A site while the block runs; none of its workers outlives it."""
     home = folder / "home"
     for made in (folder / "halts", home / "secrets", folder / "policies"):
@@ -194,7 +192,7 @@ async def site(
     _policies(folder / "policies")
     record = {"value": secrets.token_urlsafe(24), "scheme": "bearer", "account": "sim", "origins": [provider_url], "tenants": "*"}
     (home / "secrets" / "sim").write_text(json.dumps(record))
-    url = ledger_url or f"sqlite+aiosqlite:///{home / 'ledger.db'}"
+    url = ledger_url or f"sqlite:///{home / 'ledger.db'}"
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SAKSHI_", "TEMPORAL_"))}
     environ = inherited | {
         "SAKSHI_HOME": str(home), "SAKSHI_LEDGER_URL": url, "SAKSHI_ALLOWED_ORIGINS": provider_url, "SAKSHI_RESULTS_URL": str(home / "results"),

@@ -86,7 +86,7 @@ async def put_back(on: Stage, backup: Path | None) -> None:
         old.unlink()
     if backup is not None:
         (on.folder / "ledger.db").write_bytes(backup.read_bytes())
-    on.ledger = await SqlLedger.connect(f"sqlite+aiosqlite:///{on.folder / 'ledger.db'}")
+    on.ledger = await SqlLedger.connect(f"sqlite:///{on.folder / 'ledger.db'}")
     on.world = replace(on.world, ledger=on.ledger)
     on.ledger_books = LedgerBooks(on.ledger)
 

@@ -177,9 +177,9 @@ class Stage:
         return await self.ledger.record(record.stream)
 
     @asynccontextmanager
-    async def working(self, *, hold: float = 0.0) -> AsyncGenerator[None]:
+    async def working(self, *, hold: float = 0.0, cached: int = 0) -> AsyncGenerator[None]:
         """The workers are at work in this block, and stopped after it."""
-        async with workers(self.client, self.world, self.clocks, self.runner, hold=hold):
+        async with workers(self.client, self.world, self.clocks, self.runner, hold=hold, cached=cached):
             yield
 
     async def closed(self) -> None:
@@ -295,8 +295,11 @@ def acting_for(run_id: str, **info: Any) -> ActivityEnvironment:
 
 
 @asynccontextmanager
-async def workers(client: Client, world: World, clocks: StageClocks, runner: WorkflowRunner, *, hold: float = 0.0) -> AsyncGenerator[None]:
-    """The three workers of one worker process."""
+async def workers(
+    client: Client, world: World, clocks: StageClocks, runner: WorkflowRunner, *, hold: float = 0.0, cached: int = 0
+) -> AsyncGenerator[None]:
+    """The three workers of one worker process. Nothing is `cached`, so that each workflow task replays its whole history; many
+    operations at once need it, because a full cache evicts workflows whose local activities still run."""
     provider = ProviderActivities(world, observe_slots=20, hold_limit=timedelta(seconds=hold))
     authority, ledger = AuthorityActivities(world), LedgerActivities(world)
     local: Sequence[Callable[..., Any]] = [authority.judge, authority.judge_decision, ledger.look, ledger.record_clock]
@@ -305,7 +308,7 @@ async def workers(client: Client, world: World, clocks: StageClocks, runner: Wor
         await stack.enter_async_context(
             Worker(
                 client, task_queue=QUEUE_LEDGER, workflows=[OperationWorkflow], activities=local, workflow_runner=runner,
-                max_cached_workflows=0, workflow_failure_exception_types=[Exception], **common,
+                max_cached_workflows=cached, workflow_failure_exception_types=[Exception], **common,
             )
         )  # fmt: skip
         for queue in (QUEUE_EFFECTS, QUEUE_READS):
@@ -342,6 +345,7 @@ async def stage(
     polls: int = 2,
     work: bool = True,
     hold: float = 0.0,
+    cached: int = 0,
     within: float = 60.0,
 ) -> AsyncGenerator[Stage]:
     """A stage, with its workers at work unless `work` is False. A story that does not end `within` seconds fails."""
@@ -357,7 +361,7 @@ async def stage(
             json.dumps({"scheme": "bearer", "value": SECRET, "origins": [provider.url], "tenants": ["t1"], "account": "acct-1"})
         )
         (secrets / "sim").chmod(0o600)
-        ledger = await SqlLedger.connect(f"sqlite+aiosqlite:///{folder / 'ledger.db'}")
+        ledger = await SqlLedger.connect(f"sqlite:///{folder / 'ledger.db'}")
         stack.push_async_callback(ledger.aclose)
         credentials = Credentials(environ={}, folder=secrets, embedded=True)
         http = HttpProvider(credentials, AddressRules(loopback=True))
@@ -381,5 +385,5 @@ async def stage(
         )  # fmt: skip
         stack.push_async_callback(made.closed)
         if work:
-            await stack.enter_async_context(made.working(hold=hold))
+            await stack.enter_async_context(made.working(hold=hold, cached=cached))
         yield made

@@ -310,6 +310,4 @@ async def test_a_lost_ledger_is_never_papered_over(tmp_path: Path) -> None:
             described = await on.client.get_workflow_handle("op-1").describe()
             assert described.close_time is None
         assert len(on.books.seen) == before
-        async with on.ledger.engines.reader.connect() as connection:
-            rows = await connection.exec_driver_sql("SELECT count(*) FROM streams")
-            assert rows.scalar() == 0
+        assert await on.ledger.engines.reading(lambda connection: connection.exec_driver_sql("SELECT count(*) FROM streams").scalar()) == 0

@@ -144,7 +144,7 @@ async def test_a_ledger_older_than_a_terminated_workflow_is_noticed_before_anyth
             await there.soon_state("observing")
             await there.soon(lambda record: record.standing.reads > 1)
         await there.client.get_workflow_handle("op-1").terminate(reason="restoring")
-        older = await SqlLedger.connect(f"sqlite+aiosqlite:///{backup}")
+        older = await SqlLedger.connect(f"sqlite:///{backup}")
         sakshi = connected(there, older, there.client)
         try:
             assert set(why(await surveyed(there, ledger=older))) == {"op-1"}
@@ -172,7 +172,7 @@ async def test_a_lost_ledger_is_told_and_never_papered_over(tmp_path: Path):
         await there.soon_state("succeeded", "ended")
         await there.start(QUICK, REPORT | {"polls": 1000}, stream="running")
         await there.soon_state("observing", "running")
-        empty = await SqlLedger.connect(f"sqlite+aiosqlite:///{tmp_path / 'empty.db'}")
+        empty = await SqlLedger.connect(f"sqlite:///{tmp_path / 'empty.db'}")
         sakshi = connected(there, empty, there.client)
         try:
             found = await eventually(lambda: surveyed(there, ledger=empty), lambda seen: len(seen.strangers) == 2)

@@ -156,7 +156,7 @@ async def test_a_ledger_that_lacks_what_the_workflow_knows_stops_everything_unti
 
 async def reopened(on: Stage) -> None:
     """The ledger is whatever its file holds now."""
-    on.ledger = await SqlLedger.connect(f"sqlite+aiosqlite:///{on.folder / 'ledger.db'}")
+    on.ledger = await SqlLedger.connect(f"sqlite:///{on.folder / 'ledger.db'}")
     on.world = replace(on.world, ledger=on.ledger)
     on.ledger_books = LedgerBooks(on.ledger)
 
