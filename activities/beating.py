@@ -14,6 +14,7 @@ from temporalio import activity
 
 from activities.options import HEARTBEAT_EVERY
 from domain.evidence import Json
+from domain.messages import Known
 
 
 @dataclass
@@ -42,13 +43,13 @@ class Pulse:
 
 @asynccontextmanager
 async def beating() -> AsyncGenerator[Pulse]:
-    """Heartbeat at once and then every HEARTBEAT_EVERY until left."""
-    pulse = Pulse()
+    """Heartbeat every HEARTBEAT_EVERY until left. What an earlier attempt said last is said until there is something newer."""
+    pulse = Pulse(_last())
 
     async def beat() -> None:
         while True:
-            pulse.beat()
             await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
+            pulse.beat()
 
     task = asyncio.create_task(beat())
     try:
@@ -57,9 +58,22 @@ async def beating() -> AsyncGenerator[Pulse]:
         task.cancel()
 
 
+def last_witness() -> Known | None:
+    """The newest head that an earlier attempt of this activity heartbeated."""
+    match _last():
+        case {"seq": int(seq), "hash": str(hash)}:
+            return Known(seq=seq, hash=hash)
+        case _:
+            return None
+
+
 def last_answer() -> dict[str, Json] | None:
     """The answer that an earlier attempt of this activity heartbeated and may not have appended."""
+    answer = _last().get("answer")
+    return answer if isinstance(answer, dict) else None
+
+
+def _last() -> dict[str, Json]:
     details = activity.info().heartbeat_details
     said = cast("object", details[0]) if details else None
-    answer = cast("dict[str, object]", said).get("answer") if isinstance(said, dict) else None
-    return cast("dict[str, Json]", answer) if isinstance(answer, dict) else None
+    return cast("dict[str, Json]", said) if isinstance(said, dict) else {}

@@ -71,6 +71,9 @@ async def collect(world: World, case: Case, *, turn: int) -> Case:
         return case
     fetched = await _staged(world, wanted, case.standing.staging) if begun else None
     fetched = fetched or await _fetch(world, case, wanted, source, scope, case.standing.staging)
+    if fetched.reading.meaning == "gone":
+        # Another live attempt may have had it meanwhile: what can be fetched once is then here and nowhere else.
+        fetched = await _staged(world, wanted, case.standing.staging) or fetched
     fact = await _judged(world, case, wanted, scope, case.standing.staging, fetched)
     record = await append_fact(world, stream, fact, turn=turn)
     if fact.meaning in {"verified", "invalid", "gone"}:

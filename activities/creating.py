@@ -153,6 +153,7 @@ async def attempt(world: World, case: Case, pulse: Pulse, *, turn: int) -> Case:
     case, prepared = await prepare(world, case, turn=turn)
     if prepared is None:
         return case
+    pulse.witness(case.record.seq, case.record.hash)
     if activity.is_cancelled():
         return case.at(await append_fact(world, case.record.stream, _not_sent(world, prepared), turn=turn))
     return case.at(await send(world, prepared, pulse, turn=turn))

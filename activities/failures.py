@@ -11,7 +11,7 @@ from datetime import timedelta
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from domain.errors import LedgerRegressed, NotPermitted, SakshiError, StaleOwner, Tampered, UnknownStream
-from domain.messages import Head
+from domain.messages import Head, Known
 
 NOT_YET = "NotYet"
 LEDGER_BROKEN = frozenset({LedgerRegressed.__name__, UnknownStream.__name__, Tampered.__name__})
@@ -30,6 +30,20 @@ def not_yet(line: str, head: Head, delay: timedelta) -> ApplicationError:
         category=ApplicationErrorCategory.BENIGN,
         next_retry_delay=max(delay, timedelta(milliseconds=1)),
     )
+
+
+def regressed(error: LedgerRegressed, missing: Known) -> ApplicationError:
+    """The ledger lacks `missing`, of which only this activity knew: the workflow must know what to ask for."""
+    return ApplicationError(error.message, missing.model_dump(), type=LedgerRegressed.__name__, non_retryable=True)
+
+
+def missing_in(error: ApplicationError) -> Known | None:
+    """The entry that the ledger lacks, if the failure says which."""
+    match error.details:
+        case ({"seq": int(seq), "hash": str(hash)}, *_) if error.type == LedgerRegressed.__name__:
+            return Known(seq=seq, hash=hash)
+        case _:
+            return None
 
 
 @contextmanager

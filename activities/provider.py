@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 from temporalio import activity
 
 from activities import cancelling, collecting, creating, observing, options, reconciling
-from activities.beating import Pulse, beating
+from activities.beating import Pulse, beating, last_witness
 from activities.case import Case, Cases
 from activities.deadlines import end_at_deadline
-from activities.failures import as_failures, not_yet
+from activities.failures import as_failures, not_yet, regressed
 from activities.heads import head_of
 from activities.ports import World
 from activities.waiting import Holding, due_in, waiting_line
+from domain.errors import LedgerRegressed
 from domain.lifecycle import next_step
 from domain.messages import Head, StepInput
 
@@ -146,8 +147,14 @@ class ProviderActivities:
     # --- what the steps share -------------------------------------------------------------------------------------------
 
     async def _load(self, step: StepInput, pulse: Pulse) -> Case:
-        case = await self._cases.load(step.id, step.known)
+        said = [known for known in (step.known, last_witness()) if known is not None]
+        newest = max(said, key=lambda known: known.seq, default=None)
+        try:
+            case = await self._cases.load(step.id, newest)
+        except LedgerRegressed as error:
+            raise error if newest is None else regressed(error, newest) from None
         pulse.witness(case.record.seq, case.record.hash)
+        pulse.beat()
         return case
 
     def _named(self, case: Case) -> str:
@@ -157,12 +164,12 @@ class ProviderActivities:
         return head_of(case.record, self._world.clocks.now())
 
     def _moved(self, case: Case, step: str) -> Head:
-        """The head, if the step is settled; else come back when the next attempt is due."""
+        """The head, if the step is settled; else come back when the next attempt is due, unless the workflow has asked to end."""
         if self._named(case) != step:
             return self._head(case)
         details = activity.cancellation_details()
         if details is not None and details.cancel_requested:
-            raise asyncio.CancelledError  # what was on the wire is recorded; the workflow has something else in mind
+            raise asyncio.CancelledError
         raise not_yet(waiting_line(case.standing), self._head(case), due_in(case.standing, self._world.clocks.now()))
 
     def _may_read(self, case: Case, step: StepInput) -> bool:

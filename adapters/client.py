@@ -91,7 +91,7 @@ class Sakshi:
         stream = id or f"{name}-{str(ULID()).lower()}"
         found = await self._open(asked, stream)
         if not found.record.standing.final:
-            await start(client, self.ledger, found.record, created=found.created)
+            await start(client, self.ledger, found.record)
         return Started(found.record.stream, found.created)
 
     async def _open(self, asked: "Asked", stream: str) -> OpenedStream:

@@ -20,7 +20,7 @@ from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
 from adapters.sql_projection import StreamRow
 from adapters.witnesses import witnesses
-from adapters.workflow_starts import RPC_TIMEOUT, lost_entries
+from adapters.workflow_starts import RPC_TIMEOUT, described, lost_entries
 from domain.errors import Unreachable
 from domain.evidence import bounded, instant_text
 from domain.messages import OPERATION_WORKFLOW
@@ -85,17 +85,13 @@ async def _orphans(client: Client, books: LedgerBooks, tenant: str | None) -> As
 
 async def _orphan(client: Client, row: StreamRow) -> Orphan | None:
     """Asked of the workflow itself: the index of workflows lags behind."""
-    handle = client.get_workflow_handle(row.stream)
-    try:
-        described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
+    found = await described(client, row.stream)
+    if found is None:
         return Orphan(row, row.updated_at, _unknown_to_temporal(row))
-    if described.status is WorkflowExecutionStatus.RUNNING:
+    if found.status is WorkflowExecutionStatus.RUNNING:
         return None
-    since = instant_text(described.close_time) if described.close_time else row.updated_at
-    return Orphan(row, since, await _ended(client, described))
+    since = instant_text(found.close_time) if found.close_time else row.updated_at
+    return Orphan(row, since, await _ended(client, found))
 
 
 def _unknown_to_temporal(row: StreamRow) -> str:
@@ -104,11 +100,11 @@ def _unknown_to_temporal(row: StreamRow) -> str:
     return "Temporal knows no workflow of it: its database was lost or replaced, or its retention is over"
 
 
-async def _ended(client: Client, described: WorkflowExecutionDescription) -> str:
-    status = "closed" if described.status is None else described.status.name.lower().replace("_", " ")
-    if described.status is not WorkflowExecutionStatus.TERMINATED:
+async def _ended(client: Client, workflow: WorkflowExecutionDescription) -> str:
+    status = "closed" if workflow.status is None else workflow.status.name.lower().replace("_", " ")
+    if workflow.status is not WorkflowExecutionStatus.TERMINATED:
         return f"its workflow {status} before the operation had ended"
-    handle = client.get_workflow_handle(described.id, run_id=described.run_id)
+    handle = client.get_workflow_handle(workflow.id, run_id=workflow.run_id)
     last = WorkflowHistoryEventFilterType.CLOSE_EVENT
     async for event in handle.fetch_history_events(event_filter_type=last, rpc_timeout=RPC_TIMEOUT):
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:

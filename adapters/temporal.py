@@ -43,7 +43,7 @@ SEARCH_ATTRIBUTES: dict[str, str] = {
 
 _NOT_POLICED = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
 _EXTENSIONS = ("rfc8785", "jmespath", "re2", "_re2", "jsonschema_rs", "google")
-PASSED_THROUGH = ("domain", "activities", *_NOT_POLICED, *_EXTENSIONS)
+PASSED_THROUGH = ("domain", "activities", "workflows.card", *_NOT_POLICED, *_EXTENSIONS)
 """What production loads once for all workflows. Libraries that `domain` uses keep no state between calls."""
 
 

@@ -3,14 +3,14 @@
 * A stream has one workflow at a time. One that runs is left alone.
 * A workflow that closed before may remember more than the ledger holds: the ledger was restored from an older copy, or is another
   one. Then what it remembers is what the new workflow is started with, and that one sends nothing until a human has acted.
-* A stream that was opened a moment ago, under an id for which Temporal remembers another story, is not started at all: the ledger
-  of that story was lost, and starting would do its work a second time.
+* A stream that no workflow has ever had, under an id for which Temporal remembers a story, is not started: the ledger of that story
+  was lost, and starting would do its work a second time.
 """
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -25,16 +25,16 @@ from domain.messages import OPERATION_WORKFLOW, QUEUE_LEDGER, Known, OperationIn
 RPC_TIMEOUT = timedelta(seconds=10)
 
 
-async def start(client: Client, ledger: Ledger, record: Record, *, created: bool) -> None:
+async def start(client: Client, ledger: Ledger, record: Record) -> None:
     """Start the workflow of a stream unless it runs. Raises Unreachable; Refused if the ledger of this id was lost."""
     try:
         await _start(client, record, head_of(record), WorkflowIDConflictPolicy.USE_EXISTING, WorkflowIDReusePolicy.REJECT_DUPLICATE)
     except WorkflowAlreadyStartedError:
         known = await newest_known(client, ledger, record)
-        if created and known != head_of(record):
+        if known != head_of(record) and not record.standing.owners:
             raise Refused(
-                f"Temporal remembers another operation {record.stream}, which this ledger does not hold: nothing is started",
-                hint="was the ledger lost or exchanged? docs/operating.md, ledger lost; or choose another --id",
+                f"Temporal remembers more of {record.stream} than this ledger holds: nothing is started",
+                hint="was the ledger lost, exchanged or restored? python starter.py list --orphans, and docs/operating.md",
             ) from None
         await _start(client, record, known, WorkflowIDConflictPolicy.USE_EXISTING, WorkflowIDReusePolicy.ALLOW_DUPLICATE)
 
@@ -61,13 +61,18 @@ async def start_again(client: Client, ledger: Ledger, record: Record) -> bool:
 
 async def run_of(client: Client, stream: str) -> str | None:
     """Run id of the workflow of a stream that runs; None if none does. Raises Unreachable."""
+    found = await described(client, stream)
+    return None if found is None or found.status is not WorkflowExecutionStatus.RUNNING else found.run_id
+
+
+async def described(client: Client, stream: str) -> WorkflowExecutionDescription | None:
+    """The newest workflow of a stream, running or closed; None if Temporal knows none. Raises Unreachable."""
     try:
-        described = await client.get_workflow_handle(stream).describe(rpc_timeout=RPC_TIMEOUT)
+        return await client.get_workflow_handle(stream).describe(rpc_timeout=RPC_TIMEOUT)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
         raise Unreachable(f"Temporal can't tell whether {stream} runs ({error.status.name.lower()})") from None
-    return described.run_id if described.status is WorkflowExecutionStatus.RUNNING else None
 
 
 def head_of(record: Record) -> Known:

@@ -39,12 +39,12 @@ def list_orphans(*, tenant: str | None, as_json: bool) -> None:
 async def continued(there: "Sakshi", prefix: str) -> "Started":
     """Start a new workflow for an operation that has none. Raises NotFound, Refused, Unreachable."""
     from adapters.client import Started
-    from adapters.workflow_starts import run_of
+    from adapters.workflow_starts import described
 
     try:
         stream = await there.find(prefix)
     except NotFound:
-        if await run_of(await there.temporal(), prefix) is None:
+        if await described(await there.temporal(), prefix) is None:
             raise
         raise Refused(
             f"Temporal has a workflow of {prefix}, and this ledger does not hold it: nothing is started",

@@ -36,14 +36,12 @@ def check_lookups(contract: Contract) -> Iterator[tuple[Path, str]]:
             yield path, f"{key}, which by: {lookup.by} needs"
         for key in sorted(written - must - may):
             yield (*path, key), f"no {key} beside by: {lookup.by}"
-        match lookup.by:
-            case "get":
-                yield from _check_get(lookup, path)
-            case "list":
-                yield from _check_list(lookup, path)
-            case "webhook":
-                if contract.webhook is None:
-                    yield path, "a webhook, where a lookup waits for one"
+        if lookup.by == "get":
+            yield from _check_get(lookup, path)
+        elif lookup.by == "list":
+            yield from _check_list(lookup, path)
+        elif contract.webhook is None:
+            yield path, "a webhook, where a lookup waits for one"
         if lookup.by != "webhook" or lookup.job:
             yield from _check_job(contract, lookup, path)
 

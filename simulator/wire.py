@@ -76,6 +76,9 @@ class Wire:
         how = answer.delivery
         if how.drop:
             await self.break_off()
+        elif answer.status in NO_BODY:  # nothing can be lied about a body that there is not
+            await self._start(answer)
+            await self._send({"type": "http.response.body", "body": b""})
         elif how.header_pause:
             await self._headers_one_by_one(answer)
         else:

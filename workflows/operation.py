@@ -24,7 +24,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError,
 
 from activities import options
 from activities.authority import AuthorityActivities
-from activities.failures import LEDGER_BROKEN, NOT_YET
+from activities.failures import LEDGER_BROKEN, NOT_YET, missing_in
 from activities.ledger import LedgerActivities
 from activities.provider import ProviderActivities
 from domain.messages import (
@@ -35,6 +35,7 @@ from domain.messages import (
     Head,
     JudgedDecision,
     JudgeDecisionInput,
+    Known,
     OperationInput,
     Received,
     StepInput,
@@ -65,6 +66,7 @@ class OperationWorkflow:
         self._id = start.id
         self._known = start.known
         self._head: Head | None = None
+        self._missing: Known | None = None
         self._turn = 0
         self._inbox: deque[Received] = deque()
         self._woken = False
@@ -161,8 +163,7 @@ class OperationWorkflow:
     async def _look(self) -> Head:
         """Read the head. A ledger that does not hold what we know stops everything until a human has acted."""
         while True:
-            known = self._head.known if self._head else self._known
-            argument = StepInput(id=self._id, turn=self._next_turn(), known=known, at=workflow.now())
+            argument = StepInput(id=self._id, turn=self._next_turn(), known=self._witness(), at=workflow.now())
             try:
                 head = await self._local(LedgerActivities.look, argument, "read the head")
             except FAILED as error:
@@ -176,6 +177,7 @@ class OperationWorkflow:
         if not (isinstance(cause, ApplicationError) and cause.type in LEDGER_BROKEN):
             await workflow.sleep(_AFTER_TROUBLE, summary="after trouble")
             return
+        self._missing = missing_in(cause) or self._missing
         said = inert(cause.message)
         workflow.set_current_details(f"# The ledger is not what it was\n\n{said}\n\nNothing is sent until a human has acted.")
         self._upsert({"SakshiAttention": True})
@@ -184,7 +186,7 @@ class OperationWorkflow:
 
     async def _accepted_ledger(self) -> bool:
         """Have waiting messages judged for a human's `accept_ledger`; all others stay where they are."""
-        known = self._head.known if self._head else self._known
+        known = self._witness()
         for message in list(self._inbox):
             argument = JudgeDecisionInput(id=self._id, turn=self._next_turn(), received=message, regressed=known, at=workflow.now())
             try:
@@ -194,9 +196,13 @@ class OperationWorkflow:
             if not judged.waits:
                 self._inbox.remove(message)
             if judged.accepted:
-                self._head = judged.head
+                self._head, self._missing = judged.head, None
                 return True
         return False
+
+    def _witness(self) -> Known | None:
+        """The newest entry that anyone here has seen: an activity may have seen more of the ledger than it came to tell."""
+        return self._missing or (self._head.known if self._head else self._known)
 
     async def _news(self) -> None:
         """Wait for the next wake or message; messages stay where they are."""

@@ -31,7 +31,7 @@ for line in open("chain.jsonl"):
     assert entry["prev"] == prev, entry["seq"]
     prev = hashlib.sha256(b"sakshi/entry/v1\\0" + bytes.fromhex(prev) + entry["raw"].encode()).hexdigest()
     assert entry["hash"] == prev, entry["seq"]
-assert prev == manifest["head"]["hash"]
+assert prev == manifest["head"]["hash"], "the end was cut"
 print("whole")
 """
 

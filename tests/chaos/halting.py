@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -35,8 +35,8 @@ from domain.exchange import Answer, CallPolicy, Exchange, Request
 from domain.messages import Known
 
 Point = Literal[
-    "create_loaded", "cancel_loaded", "before_intent", "after_intent", "while_sending", "after_answer", "after_heartbeat", "after_append", "before_report",
-    "before_first_poll", "after_terminal_reading", "before_cancel_sent", "after_publish",
+    "create_loaded", "cancel_loaded", "before_intent", "after_intent", "while_sending", "after_answer", "after_heartbeat",
+    "after_append", "before_report", "before_first_poll", "after_terminal_reading", "before_cancel_sent", "after_publish",
 ]  # fmt: skip
 POINTS: tuple[Point, ...] = get_args(Point)
 HALTS = "CHAOS_HALTS"
@@ -72,7 +72,11 @@ class Halts:
         file.rename(file.with_suffix(".reached"))
         if said[1] == "die":
             os.kill(os.getpid(), signal.SIGKILL)
-        await self._gone_on.wait()
+        gone_on = self._gone_on
+        while not gone_on.is_set():
+            # Nor is a cancel heard meanwhile, as it is not by a process that stands still.
+            with suppress(asyncio.CancelledError):
+                await gone_on.wait()
 
 
 class HaltingLedger:
@@ -228,7 +232,9 @@ async def work(folder: Path) -> None:
     settings, identity = load_settings(), f"{os.getpid()}@halting"
     configure_logging(level=settings.log_level, form=settings.log_format, identity=identity)
     plain = await connect(settings, identity=identity)
-    client = Client(**{**plain.config(), "interceptors": [HaltingReports(halts)]})
+    config = plain.config()
+    config["interceptors"] = [HaltingReports(halts)]
+    client = Client(**config)
     await register_search_attributes(client)
     async with world_of(settings, client, identity, halts) as world, AsyncExitStack() as stack:
         for one in worker.workers_of(settings, client, world):

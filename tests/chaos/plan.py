@@ -28,13 +28,13 @@ CREATE_POINTS: tuple[Point, ...] = (
 LATER_POINTS: tuple[Point, ...] = ("before_first_poll", "after_terminal_reading", "after_publish")
 
 LIES: tuple[tuple[str, str, dict[str, Json], float], ...] = (
-    ("create", "drop_before_accepting", {}, 0.05),
-    ("create", "drop_after_accepting", {}, 0.07),
+    ("create", "drop_before_accepting", {}, 0.08),
+    ("create", "drop_after_accepting", {}, 0.1),
     ("create", "delay", {"seconds": 2, "when": "before"}, 0.03),
     ("create", "delay", {"seconds": 2, "when": "after"}, 0.03),
     ("create", "status_429", {"retry_after": "seconds", "seconds": 1}, 0.06),
     ("create", "status_503", {"retry_after": "past_date"}, 0.03),
-    ("create", "status_500", {}, 0.03),
+    ("create", "status_500", {}, 0.04),
     ("create", "unauthorized", {}, 0.02),
     ("create", "truncated_body", {}, 0.02),
     ("create", "invalid_utf8", {}, 0.01),
@@ -122,7 +122,7 @@ def _operations(draw: random.Random, seconds: float) -> tuple[Planned, ...]:
     for number in range(count):
         contract = SHIPPED[number % len(SHIPPED)]
         cancelled = draw.random() < 0.15 and contract != "sim.read.count"
-        dies = draw.random() < 0.07
+        dies = draw.random() < 0.1
         point = draw.choice(CREATE_POINTS if draw.random() < 0.7 else LATER_POINTS)
         stream = f"{contract.split('.')[1]}-{seed_name(draw)}-{number}"
         at = number / count * seconds * STARTING_SHARE

@@ -139,7 +139,7 @@ class Provider:
 
     async def lie(self, kind: str, word: str, *, account: str | None = None, times: int | None = None, **args: object) -> None:
         """Install one lie."""
-        match: dict[str, object] = {"kind": kind} | ({} if account is None else {"account": account})
+        match: dict[str, object] = {"kind": kind, **({} if account is None else {"account": account})}
         rule: dict[str, object] = {"match": match, "lies": [{"word": word, "args": args}]}
         await self.ask("POST", "/script", rule | ({} if times is None else {"times": times}))
 

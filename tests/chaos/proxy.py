@@ -74,7 +74,7 @@ async def proxy(to: str) -> AsyncGenerator[Proxy]:
             await made.carry(reader, writer)
 
     server = await asyncio.start_server(carry, "127.0.0.1", 0)
-    made.address = "127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+    made.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield made
     finally:

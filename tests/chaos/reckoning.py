@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from domain.chain import Entry
 from simulator.jobs import Job
@@ -100,7 +100,7 @@ def lost(one: Seen) -> str | None:
 
 def _rendered(job: Mapping[str, Any]) -> bytes:
     fields = {name: value for name, value in job.items() if name != "state"}
-    return b"".join(Job.from_json(cast("dict[str, Any]", fields)).report.pieces())
+    return b"".join(Job.from_json(fields).report.pieces())
 
 
 def unaccounted(one: Seen) -> str | None:
@@ -167,7 +167,7 @@ def _instant(text: str) -> datetime:
 def table(found: Reckoned, *, title: Sequence[str], naive: tuple[int, int]) -> str:
     """What is printed: one table, its title and what was found wrong."""
     columns = ("succeeded", "failed", "cancelled", "create_unknown", "other")
-    rows = [("contract", "operations", *columns, "jobs", "duplicates")]
+    rows: list[tuple[str, ...]] = [("contract", "operations", *columns, "jobs", "duplicates")]
     for contract, states in sorted(found.states.items()):
         named = [states[column] for column in columns[:-1]]
         doubled = sum(line.startswith(contract.split(".")[1] + "-") for line in found.faults["duplicate"])

@@ -22,7 +22,8 @@ from tests.chaos.site import Site, contract, site
 TOKEN, PLAIN = "token", "plain"
 CONTRACTS = {TOKEN: "sim.reports.create", PLAIN: "sim.plain.create"}
 KILLED_AT = (
-    "before_intent", "after_intent", "after_sending", "after_answer", "after_heartbeat", "after_append", "before_report", "before_first_poll",
+    "before_intent", "after_intent", "after_sending", "after_answer", "after_heartbeat", "after_append", "before_report",
+    "before_first_poll",
 )  # fmt: skip
 SCENES = ("killed", "frozen", "partitioned")
 QUICK: dict[str, Json] = {"polls": 1, "rows": 5}
@@ -67,15 +68,16 @@ async def play(folder: Path) -> Play:
                 )
                 for name in SCENES
             }
-            played = await asyncio.gather(
-                _killed(sites["killed"], providers["killed"]),
-                _frozen(sites["frozen"], temporal.address),
-                _partitioned(sites["partitioned"], providers["partitioned"], temporal.address),
-            )
+            async with asyncio.TaskGroup() as group:
+                played = [
+                    group.create_task(_killed(sites["killed"], providers["killed"])),
+                    group.create_task(_frozen(sites["frozen"], temporal.address)),
+                    group.create_task(_partitioned(sites["partitioned"], providers["partitioned"], temporal.address)),
+                ]
             found: Play = {}
             for name, streams in zip(SCENES, played, strict=True):
                 books = await providers[name].books()
-                found |= {stream: await left(sites[name], stream, books) for stream in streams}
+                found |= {stream: await left(sites[name], stream, books) for stream in streams.result()}
             return found
         finally:
             await stack.aclose()
@@ -121,7 +123,9 @@ async def _killed(one: Site, provider: Provider) -> list[str]:
     first.kill()
     await provider.ask("POST", "/release")
     one.worker("second")
-    return [*streams, *await _honest_worker(one, provider), *await _all_settled(one, streams)]
+    others = await _honest_worker(one, provider)
+    await one.settled(*streams, *others, within=90)
+    return [*streams, *others]
 
 
 async def _honest_worker(one: Site, provider: Provider) -> list[str]:
@@ -134,13 +138,7 @@ async def _honest_worker(one: Site, provider: Provider) -> list[str]:
     await one.start("racing", contract(CONTRACTS[TOKEN]), seconds=3600, rows=5)
     await one.reached("racing", "observing", within=60)
     await one.cancel("racing")
-    await _all_settled(one, streams)
     return streams
-
-
-async def _all_settled(one: Site, streams: list[str]) -> list[str]:
-    await one.settled(*streams, within=90)
-    return []
 
 
 async def _taken(provider: Provider, kind: str, streams: list[str]) -> None:
@@ -223,7 +221,7 @@ async def _grown(one: Site, before: Mapping[str, int]) -> None:
     """Wait until each stream has an entry more."""
     for stream, count in before.items():
         async with asyncio.timeout(30):
-            while len(await one.entries(stream)) <= count:
+            while len(await one.entries(stream)) <= count:  # noqa: ASYNC110 - other processes set no event of ours
                 await asyncio.sleep(0.05)
 
 
@@ -231,7 +229,7 @@ async def _partitioned(one: Site, provider: Provider, temporal: str) -> list[str
     """A worker loses Temporal in the middle of its work; another takes over; then the first goes on, and sees Temporal again."""
     waiting = ["token-partitioned", "plain-partitioned"]
     halted = {"plain-loaded": "create_loaded", "token-news": "after_terminal_reading", "token-cancel": "cancel_loaded"}
-    patient = {"http": {"timeouts": {"read": "60s", "total": "60s"}}}
+    patient: dict[str, Json] = {"http": {"timeouts": {"read": "60s", "total": "60s"}}}
     for stream in [*waiting, "plain-loaded"]:
         await provider.lie("create", "hold", account=stream, times=1, when="after", seconds=90)
     await provider.lie("cancel", "hold", account="token-cancel", times=1, when="after", seconds=90)
@@ -266,5 +264,5 @@ async def _partitioned(one: Site, provider: Provider, temporal: str) -> list[str
 async def until_told(one: Site, stream: str, cause: str, *, within: float) -> None:
     """Wait until a story has this."""
     async with asyncio.timeout(within):
-        while cause not in await one.story(stream):
+        while cause not in await one.story(stream):  # noqa: ASYNC110 - other processes set no event of ours
             await asyncio.sleep(0.05)

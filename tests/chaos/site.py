@@ -27,6 +27,7 @@ from adapters.temporal import DATA_CONVERTER, register_search_attributes
 from adapters.witnesses import missing, witnesses
 from domain.chain import Entry
 from domain.contract import Contract
+from domain.errors import NotFound
 from domain.evidence import Json
 from domain.fingerprint import SALT_BYTES
 from domain.messages import OPERATION_WORKFLOW, QUEUE_LEDGER, Known, OperationInput
@@ -132,7 +133,7 @@ class Site:
         try:
             async with asyncio.timeout(within):
                 for stream in streams:
-                    while not ((standing := await self.standing(stream)).final or standing.attention):
+                    while not ((standing := await self.standing(stream)).final or standing.attention):  # noqa: ASYNC110 - as below
                         await asyncio.sleep(0.1)
                     found[stream] = standing
         except TimeoutError:
@@ -143,7 +144,7 @@ class Site:
     async def reached(self, stream: str, *states: str, within: float = 30.0) -> Standing:
         """The standing, once it is in one of these states."""
         async with asyncio.timeout(within):
-            while (standing := await self.standing(stream)).state not in states:
+            while (standing := await self.standing(stream)).state not in states:  # noqa: ASYNC110 - other processes set no event of ours
                 await asyncio.sleep(0.05)
         return standing
 
@@ -167,9 +168,14 @@ class Site:
         return None
 
     async def result(self, stream: str) -> bytes | None:
-        """The kept result; None if the operation has none."""
-        outputs = (await self.standing(stream)).outputs
-        return b"".join([chunk async for chunk in self.results.read(outputs[0].key)]) if outputs else None
+        """The kept result of an operation that says that it has one; None if it can't be had."""
+        standing = await self.standing(stream)
+        if standing.state != "succeeded" or not standing.outputs:
+            return None
+        try:
+            return b"".join([chunk async for chunk in self.results.read(standing.outputs[0].key)])
+        except NotFound:
+            return None
 
     async def workflow(self, stream: str) -> str:
         """What Temporal says of the operation's newest run."""
@@ -195,7 +201,8 @@ async def site(folder: Path, *, temporal: str, namespace: str, provider_url: str
     url = ledger_url or f"sqlite:///{home / 'ledger.db'}"
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SAKSHI_", "TEMPORAL_"))}
     environ = inherited | {
-        "SAKSHI_HOME": str(home), "SAKSHI_LEDGER_URL": url, "SAKSHI_ALLOWED_ORIGINS": provider_url, "SAKSHI_RESULTS_URL": str(home / "results"),
+        "SAKSHI_HOME": str(home), "SAKSHI_LEDGER_URL": url, "SAKSHI_ALLOWED_ORIGINS": provider_url,
+        "SAKSHI_RESULTS_URL": str(home / "results"),
         "SAKSHI_POLICIES_DIR": str(folder / "policies"), "SAKSHI_LOG_LEVEL": "warning", "SAKSHI_DRAIN": "2",
         "TEMPORAL_ADDRESS": temporal, "TEMPORAL_NAMESPACE": namespace, "PYTHONUNBUFFERED": "1",
     }  # fmt: skip

@@ -5,8 +5,6 @@
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +15,8 @@ AFTER_THE_INTENT_AND_UNHEARD = {"after_intent", "after_sending", "after_answer"}
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
-    yield asyncio.run(play(tmp_path_factory.mktemp("drills")))
+def played(tmp_path_factory: pytest.TempPathFactory) -> Play:
+    return asyncio.run(play(tmp_path_factory.mktemp("drills")))
 
 
 def is_whole(left: Left) -> None:

@@ -4,6 +4,7 @@ Told always is told for one of the kinds that say the same of a phase; told once
 """
 
 from collections.abc import Iterator
+from functools import cache
 
 from simulator.answer import Kind as Call
 from simulator.lies import LIES
@@ -33,9 +34,15 @@ def cells(phase: Phase, kind: Kind) -> list[Cell]:
     return [cell for word in WORDS for cell in _of_word(word, phase, kind)] if has(phase, kind) else []
 
 
+@cache
+def cells_of(phase: Phase) -> tuple[Cell, ...]:
+    """The cells of one phase."""
+    return tuple(cell for kind in kinds() for cell in cells(phase, kind))
+
+
 def every_cell() -> list[Cell]:
     """The whole matrix."""
-    return [cell for phase in PHASES for kind in kinds() for cell in cells(phase, kind)]
+    return [cell for phase in PHASES for cell in cells_of(phase)]
 
 
 def _of_word(word: str, phase: Phase, kind: Kind) -> Iterator[Cell]:
@@ -46,10 +53,15 @@ def _of_word(word: str, phase: Phase, kind: Kind) -> Iterator[Cell]:
         if number and phase not in {"create", "observe"}:
             return
         yield Cell(word, form, False, phase, kind)
-        if not row.once_only and number == 0 and _insists(phase, kind):
+        if not row.once_only and number == 0 and kind.name in _insistent(phase):
             yield Cell(word, form, True, phase, kind)
 
 
-def _insists(phase: Phase, kind: Kind) -> bool:
-    alike = [other for other in kinds() if has(phase, other) and other.said_of(phase) == kind.said_of(phase)]
-    return alike[0] == kind
+@cache
+def _insistent(phase: Phase) -> frozenset[str]:
+    """The kinds to which a lie is told always: the first of those that say the same of the phase."""
+    first: dict[str, str] = {}
+    for kind in kinds():
+        if has(phase, kind):
+            first.setdefault(kind.said_of(phase), kind.name)
+    return frozenset(first.values())

@@ -5,7 +5,6 @@
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -17,10 +16,10 @@ from tests.workflows.stage import ROOT, variant
 PACE: dict[str, Json] = {
     "deadlines": {"result": "6h", "cancel": "3h", "collect": "2h"},
     "observe": {"poll": {"first": "20s", "factor": 3, "cap": "1h", "floor": "1s"}},
-    "http": {"limits": {"result_bytes": "256KiB"}},
 }
-AT_ONCE: dict[str, Json] = {"version": 2, "http": {"timeouts": {"read": "10s", "total": "20s"}}}
-PATIENT: dict[str, Json] = {"version": 3, "http": {"timeouts": {"read": "2s", "total": "4s"}}}
+HTTP: dict[str, Json] = {"limits": {"result_bytes": "256KiB"}}
+PROMPT: dict[str, Json] = {"read": "10s", "total": "20s"}
+PATIENT: dict[str, Json] = {"read": "2s", "total": "4s"}
 """For the lie that keeps a caller waiting: the wait is real."""
 UNREPEATED: dict[str, Json] = {"create": {"token": {"window": "155s"}}}
 """For looking up by a name that could be sent again: its window less the margin is over before the second sending is due."""
@@ -112,16 +111,9 @@ class Kind:
                 parts = [self.contract]
         return repr(parts)
 
-    def at(self, *changes: Mapping[str, Json]) -> Contract:
-        """The contract at the pace of the matrix, with these changes."""
-        document: dict[str, Json] = {}
-        for change in (PACE, *changes):
-            for key, value in change.items():
-                if key == "observe" and self.at_once:
-                    continue
-                old = document.get(key)
-                document[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
-        return variant(self.name, document)
+    def paced(self, *, patient: bool, unrepeated: bool) -> Contract:
+        """The contract at the pace of the matrix."""
+        return _paced(self.name, self.at_once, patient, unrepeated)
 
     def input(self, **more: Json) -> dict[str, Json]:
         """What is asked for, as far as this contract knows it."""
@@ -130,6 +122,13 @@ class Kind:
         known = schema["properties"]
         assert isinstance(known, dict)
         return {name: value for name, value in (usual | more).items() if name in known}
+
+
+@cache
+def _paced(name: str, at_once: bool, patient: bool, unrepeated: bool) -> Contract:
+    pace = {key: value for key, value in PACE.items() if not (at_once and key == "observe")}
+    http: dict[str, Json] = {"http": {**HTTP, "timeouts": PATIENT if patient else PROMPT}}
+    return variant(name, {**pace, **http, **(UNREPEATED if unrepeated else {}), "version": 3 if patient else 2})
 
 
 @cache

@@ -125,10 +125,9 @@ def _known_token(cell: Cell) -> Expected:
 
 
 def _uncertain(cell: Cell) -> Expected:
-    word, kind = cell.row, cell.kind
+    kind, carried = cell.kind, cell.row.carried
     if kind.resends:
         return _sent_again(cell)
-    carried = _carried(cell)
     match kind.certainty:
         case "exact" if carried:
             return Expected("succeeded", "looks the job up by our mark and takes it")
@@ -147,7 +146,7 @@ def _uncertain(cell: Cell) -> Expected:
 
 def _sent_again(cell: Cell) -> Expected:
     word, kind = cell.row, cell.kind
-    carried = _carried(cell)
+    carried = word.carried
     if word.twist == "stored" and kind.remembered:
         made = int(cell.form == "made")
         return Expected("create_unknown", "stops: the stored error would be given again", jobs=made, least_sent=2, most_sent=2)
@@ -163,11 +162,6 @@ def _sent_again(cell: Cell) -> Expected:
     return Expected(
         "failed", "sends the same bytes until the create deadline, then proves that nothing was made", jobs=0, least_sent=2, most_sent=None
     )
-
-
-def _carried(cell: Cell) -> bool:
-    """A stored error is only made by a provider with a memory; elsewhere it is an error like any other."""
-    return cell.row.carried
 
 
 def _jobs(kind: Kind) -> int:
@@ -192,7 +186,9 @@ def _hidden(kind: Kind) -> Expected:
     first = kind.contract.reconcile[0]
     proves = first.by == "get" or first.proves_absence
     if proves and not kind.nameless:
-        return Expected("succeeded", "sends anew; the provider has broken its promise to show what there is", jobs=2, least_sent=2, most_sent=2)
+        return Expected(
+            "succeeded", "sends anew; the provider has broken its promise to show what there is", jobs=2, least_sent=2, most_sent=2
+        )
     return Expected("create_unknown", "finds nothing, which proves nothing")
 
 

@@ -7,9 +7,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.case import Cases
@@ -20,28 +20,15 @@ from domain.standing import Standing
 from simulator.books import Books
 from simulator.provider import Provider, Settings
 from simulator.serve import running
-from tests.matrix.kinds import AT_ONCE, PATIENT, UNREPEATED
 from tests.matrix.oracle import Cell
+from tests.workflows.elsewhere import Elsewhere, elsewhere
 from tests.workflows.stage import SECRET, Stage, stage
 
-STEP_S = 300.0
+FIRST_STEP_S = 10.0
 LONGEST_S = 24 * 3600.0
 JOB_OUTLASTS_ITS_CANCEL: dict[str, Json] = {"seconds": 4 * 3600}
 TWO_READINGS: dict[str, Json] = {"polls": 2}
-WITHIN_S = 240.0
-
-
-@dataclass
-class Elsewhere:
-    """A stranger's server: every byte that came."""
-
-    url: str = ""
-    heard: list[bytes] = field(default_factory=list[bytes])
-
-    async def listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Write down what comes and hang up."""
-        self.heard.append(await reader.read(65536))
-        writer.close()
+WITHIN_S = 280.0
 
 
 @dataclass(frozen=True)
@@ -65,26 +52,26 @@ class Played:
     """What is left of all cells of a stage, and of the stage."""
 
     left: list[Left]
-    elsewhere: Elsewhere
+    strangers: Elsewhere
     honest: Standing
     folder: Path
 
 
 async def play(folder: Path, chosen: Sequence[Cell]) -> Played:
     """Play these cells, and then an honest operation by the same workers."""
-    async with stage(folder, within=WITHIN_S, cached=len(chosen) + 1) as on, _elsewhere() as elsewhere, AsyncExitStack() as doors:
+    async with stage(folder, within=WITHIN_S, cached=len(chosen) + 1) as on, elsewhere() as strangers, AsyncExitStack() as doors:
         stages = [await _own_provider(on, doors) for _ in range(len(chosen) + 1)]
         _allow(on, [one.provider.url for one in stages])
         *mine, last = stages
         begun = list(zip(chosen, mine, strict=True))
         for cell, one in begun:
-            await _begin(cell, one, elsewhere)
+            await _begin(cell, one, strangers)
         await _cancel_those_that_run([pair for pair in begun if pair[0].phase == "cancel"], on)
         await _until_settled(on, [cell.name for cell in chosen])
         await last.start("sim.reports.create", stream="an-honest-one")
         await _until_settled(on, ["an-honest-one"])
         left = [await _left(cell, one) for cell, one in begun]
-        return Played(left, elsewhere, await on.standing("an-honest-one"), folder)
+        return Played(left, strangers, await on.standing("an-honest-one"), folder)
 
 
 async def _own_provider(on: Stage, doors: AsyncExitStack) -> Stage:
@@ -93,34 +80,24 @@ async def _own_provider(on: Stage, doors: AsyncExitStack) -> Stage:
     return replace(on, provider=await doors.enter_async_context(running(books)), started=[])
 
 
-@asynccontextmanager
-async def _elsewhere() -> AsyncGenerator[Elsewhere]:
-    found = Elsewhere()
-    server = await asyncio.start_server(found.listen, "127.0.0.1", 0)
-    found.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server:
-        yield found
-
-
 def _allow(on: Stage, origins: list[str]) -> None:
     record = {"scheme": "bearer", "value": SECRET, "origins": origins, "tenants": ["t1"], "account": "acct-1"}
     (on.folder / "secrets" / "sim").write_text(json.dumps(record))
 
 
-async def _begin(cell: Cell, on: Stage, elsewhere: Elsewhere) -> None:
-    kind, changes = cell.kind, [PATIENT if cell.word == "hold" else AT_ONCE]
-    if cell.phase == "lookup" and kind.resends:
-        changes.append(UNREPEATED)
+async def _begin(cell: Cell, on: Stage, strangers: Elsewhere) -> None:
+    kind = cell.kind
+    contract = kind.paced(patient=cell.word == "hold", unrepeated=cell.phase == "lookup" and kind.resends)
     pace = JOB_OUTLASTS_ITS_CANCEL if cell.phase == "cancel" else TWO_READINGS
-    record = await on.open(kind.at(*changes), kind.input(**pace), stream=cell.name)
-    await _script(cell, on, record, elsewhere)
+    record = await on.open(contract, kind.input(**pace), stream=cell.name)
+    await _script(cell, on, record, strangers)
     await on.tell(record)
 
 
-async def _script(cell: Cell, on: Stage, record: Record, elsewhere: Elsewhere) -> None:
+async def _script(cell: Cell, on: Stage, record: Record, strangers: Elsewhere) -> None:
     word, books = cell.row, on.books
     form = dict(word.forms)[cell.form]
-    args: dict[str, Json] = {name: elsewhere.url if value == "ELSEWHERE" else value for name, value in form.items()}
+    args: dict[str, Json] = {name: strangers.url if value == "ELSEWHERE" else value for name, value in form.items()}
     lie: dict[str, Json] = {"word": cell.word, "args": args}
     job: str | None = None
     call = cell.phase
@@ -136,9 +113,7 @@ async def _script(cell: Cell, on: Stage, record: Record, elsewhere: Elsewhere) -
             case = await Cases(on.world).load(record.stream, None)
             job = str(case.token(1))
     assert call != "lookup"
-    many = cell.always and not word.after
-    nth = None if many else word.nth
-    books.lie(call, lie, job=job, nth=nth)
+    books.lie(call, lie, job=job, nth=None if cell.always else word.nth)
 
 
 async def _cancel_those_that_run(begun: list[tuple[Cell, Stage]], on: Stage) -> None:
@@ -155,15 +130,18 @@ async def _cancel_those_that_run(begun: list[tuple[Cell, Stage]], on: Stage) -> 
 
 
 async def _until_settled(on: Stage, names: list[str]) -> None:
-    waiting = set(names)
-    for _ in range(round(LONGEST_S / STEP_S)):
+    """Most happens soon, so the steps are small in the beginning."""
+    waiting, passed = set(names), 0.0
+    while passed < LONGEST_S:
         for name in list(waiting):
             standing = await on.standing(name)
             if standing.final or standing.attention:
                 waiting.discard(name)
         if not waiting:
             return
-        await on.env.sleep(STEP_S)
+        step = max(FIRST_STEP_S, passed / 10)
+        await on.env.sleep(step)
+        passed += step
     told = {name: (await on.state(name), (await on.story(name))[-12:]) for name in sorted(waiting)}
     raise AssertionError(f"never settled: {told}")
 

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from docs.write_failures import PAGE, page
 from simulator.lies import LIES
 from tests.matrix.cells import cells, every_cell, has
 from tests.matrix.judging import faults
@@ -36,14 +37,18 @@ def test_every_word_is_told_in_every_phase_that_it_is_about() -> None:
     assert {(word, phase) for word, lie in LIES.items() for kind in lie.kinds for phase in phases[kind]} == told
 
 
+def test_the_page_on_failures_says_what_the_matrix_expects() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run: .venv/bin/python -m docs.write_failures"
+
+
 @pytest.mark.parametrize(("phase", "kind"), STAGES, ids=[f"{phase}-{kind.name}" for phase, kind in STAGES])
 async def test_what_comes_of_a_lie_is_what_the_rules_say(tmp_path: Path, phase: Phase, kind: Kind) -> None:
     played = await play(tmp_path, cells(phase, kind))
     assert [fault for left in played.left for fault in faults(left)] == []
     assert played.honest.state == "succeeded", "the workers are alive and their pool is whole"
-    assert played.elsewhere.heard == []
+    assert played.strangers.heard == []
     assert [address for left in played.left for address in _called(left) if not _ours(address, left)] == []
-    assert [str(file) for file in tmp_path.rglob("*") if _holds_the_credential(file, tmp_path)] == []
+    assert _files_that_hold_the_credential(tmp_path) == []
 
 
 def _called(left: Left) -> list[str]:
@@ -57,5 +62,7 @@ def _ours(address: str, left: Left) -> bool:
     return f"{parts.scheme}://{parts.netloc}" == left.stage.provider.url and ipaddress.ip_address(str(parts.hostname)).is_loopback
 
 
-def _holds_the_credential(file: Path, folder: Path) -> bool:
-    return file.is_file() and file.parent != folder / "secrets" and SECRET.encode() in file.read_bytes()
+def _files_that_hold_the_credential(folder: Path) -> list[str]:
+    files = [file for file in folder.rglob("*") if file.is_file() and file.parent != folder / "secrets"]
+    assert files, "the ledger at least"
+    return [str(file) for file in files if SECRET.encode() in file.read_bytes()]

@@ -6,11 +6,12 @@
 * `body`: `whole`, `cut` (it ends early), or `other` (not the body that was meant, or one that cannot be read).
 * `truth`: what really became of the job behind the caller's back.
 * `twist`: what is special about a word; a rule of `oracle.py` each. A word without a twist is judged by the columns alone.
-* `forms`: arguments that are told apart. `once_only`: told again and again it would cost real time and show nothing else.
+* `forms`: arguments that are told apart; told always, only the first, which leaves the pace to us. `once_only`: told again and again it would show nothing else, or cost real time.
+* `nth`: which call it is told to where it is told once; `after`: the lie that the first call meets, where it needs a second.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from simulator.acting import RETRY_AFTER
@@ -52,19 +53,19 @@ WORDS: dict[str, Word] = {
     "drop_before_accepting": Word(carried=False, status="none"),
     "drop_after_accepting": Word(status="none"),
     "delay": Word(forms=(("before", {"seconds": 0.05, "when": "before"}), ("after", {"seconds": 0.05, "when": "after"})), once_only=True),
-    "hold": Word(status="none", twist="busy", forms=(("", {"seconds": 8.0, "when": "after"}),), once_only=True),
+    "hold": Word(status="none", twist="busy", forms=(("", {"seconds": 600.0, "when": "after"}),), once_only=True),
     "slow_headers": Word(forms=(("", {"seconds": 0.01}),), once_only=True),
     "slow_body": Word(forms=(("", {"seconds": 0.01, "pieces": 4}),), once_only=True),
     "accept_twice": Word(twist="twice"),
-    "new_id_for_same_token": Word(after="drop_after_accepting", nth=2),
-    "forget_token": Word(after="drop_after_accepting", nth=2, twist="forgotten"),
+    "new_id_for_same_token": Word(after="drop_after_accepting", nth=2, once_only=True),
+    "forget_token": Word(after="drop_after_accepting", nth=2, twist="forgotten", once_only=True),
     "in_flight": Word(carried=False, status="unclear", twist="busy"),
     "error_500_stored": Word(
         carried=False, status="unclear", twist="stored", forms=(("nothing made", {"created": False}), ("made", {"created": True}))
     ),
     "reject": Word(carried=False, status="refused"),
     "status_429": Word(carried=False, status="later", forms=_retry("none", "seconds", "http_date", "hour", "garbage")),
-    "status_503": Word(carried=False, status="later", forms=_retry("zero", "fraction", "negative", "past_date")),
+    "status_503": Word(carried=False, status="later", forms=_retry("negative", "zero", "fraction", "past_date")),
     "status_500": Word(carried=False, status="unclear"),
     "unauthorized": _NOT_DONE,
     "never_visible": Word(twist="unseen"),

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import shutil
 import sqlite3
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+
+from temporalio.common import SearchAttributeKey
 
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
@@ -22,6 +25,11 @@ def made_by_others(on: Stage, count: int, *, account: str = "somebody-else", nam
         body = json.dumps({**PLAIN, "account": account, "format": "jsonl"}).encode()
         on.books.provider.answer(Call("create", "POST", "/v1/reports", endpoint=endpoint, name=name, body=body))
     return on.books.jobs(account)
+
+
+def one_clock(on: Stage) -> None:
+    """The provider's clock goes with the stage's: times that it shows can be compared with ours."""
+    on.books.provider.clock = lambda: on.clocks.now().timestamp()
 
 
 async def ends_with_one_job(on: Stage, stream: str = "op-1") -> Job:
@@ -60,13 +68,29 @@ def began(lookup: Lookup) -> datetime:
 
 
 async def interrupted(on: Stage, stream: str = "op-1") -> None:
-    """Wait until the workflow has asked the activity in flight to end."""
+    """Wait until the activity in flight has been told to end: a heartbeat came after the workflow asked for it."""
+    handle, asked = on.client.get_workflow_handle(stream), None
     for _ in range(1000):
-        history = await on.client.get_workflow_handle(stream).fetch_history()
-        if any(event.HasField("activity_task_cancel_requested_event_attributes") for event in history.events):
+        pending = (await handle.describe()).raw_description.pending_activities
+        beat = pending[0].last_heartbeat_time.ToNanoseconds() if pending else 0
+        if asked is None:
+            history = await handle.fetch_history()
+            if any(event.HasField("activity_task_cancel_requested_event_attributes") for event in history.events):
+                asked = beat
+        elif beat > asked:
             return
         await asyncio.sleep(0.01)
     raise AssertionError("the workflow did not interrupt its activity")
+
+
+async def ledger_is_missed(on: Stage, stream: str = "op-1") -> None:
+    """Wait until the workflow has seen that the ledger is not what it was."""
+    attention = SearchAttributeKey.for_bool("SakshiAttention")
+    for _ in range(100):
+        if (await on.client.get_workflow_handle(stream).describe()).typed_search_attributes.get(attention):
+            return
+        await on.env.sleep(2)
+    raise AssertionError("nobody noticed")
 
 
 def copy_ledger(on: Stage) -> Path:
@@ -85,7 +109,7 @@ async def put_back(on: Stage, backup: Path | None) -> None:
     for old in on.folder.glob("ledger.db*"):
         old.unlink()
     if backup is not None:
-        (on.folder / "ledger.db").write_bytes(backup.read_bytes())
+        shutil.copyfile(backup, on.folder / "ledger.db")
     on.ledger = await SqlLedger.connect(f"sqlite:///{on.folder / 'ledger.db'}")
     on.world = replace(on.world, ledger=on.ledger)
     on.ledger_books = LedgerBooks(on.ledger)

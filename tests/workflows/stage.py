@@ -98,7 +98,7 @@ class _ToldActivity(ActivityInboundInterceptor):
         return await super().execute_activity(input)
 
 
-def variant(base: str, changes: Mapping[str, Json]) -> Contract:
+def variant(base: str, changes: Mapping[str, object]) -> Contract:
     """A contract that ships, with what a story changes: maps are merged, all else is replaced; None takes a key away."""
     document = _merged(parse(ROOT / "contracts" / f"{base}.yaml").document, changes)
     return parse_contract(document, file=f"{base}, changed", positions={})
@@ -346,7 +346,7 @@ async def stage(
     work: bool = True,
     hold: float = 0.0,
     cached: int = 0,
-    within: float = 60.0,
+    within: float = 240.0,
 ) -> AsyncGenerator[Stage]:
     """A stage, with its workers at work unless `work` is False. A story that does not end `within` seconds fails."""
     async with AsyncExitStack() as stack:

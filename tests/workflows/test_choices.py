@@ -1,16 +1,19 @@
 """What a human may choose where nobody else can: allowed only where it leads somewhere, refused with what to do instead."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from domain.contract import Contract
 from tests.workflows.losing import (
     candidates_of,
     copy_ledger,
     create_intents,
     ends_with_one_job,
+    ledger_is_missed,
     lookups,
+    one_clock,
     proof_is_due,
     put_back,
     sent,
@@ -22,15 +25,15 @@ SHORT = variant("sim.listed.create", {"deadlines": {"create": "1m"}})
 """Proof of absence would come after its deadline: a human is asked."""
 
 
-async def parked(on: Stage, contract: object, stream: str = "op-1", *, lie: str = "drop_after_accepting") -> None:
+async def parked(on: Stage, contract: str | Contract, stream: str = "op-1", *, lie: str = "drop_after_accepting") -> None:
     """An operation that waits for a human because its create is unknown."""
     on.books.lie("create", lie)
-    await on.start(contract, stream=stream)  # pyright: ignore[reportArgumentType] - a name or a contract
+    await on.start(contract, stream=stream)
     await on.until(lambda one: one.standing.attention, stream)
     on.books.script.clear()
 
 
-async def refused(on: Stage, choice: str, request_id: str, stream: str = "op-1", **more: object) -> str:
+async def refused(on: Stage, choice: str, request_id: str, stream: str = "op-1", **more: Any) -> str:
     """Why a choice was refused."""
     await on.resolve(choice, stream, request_id=request_id, **more)
     verdict = await on.answered(request_id, stream)
@@ -44,10 +47,8 @@ async def test_an_unknown_create_offers_what_leads_on_and_nothing_else(tmp_path:
         await parked(on, contract)
         head = await on.client.get_workflow_handle("op-1").query("status", result_type=None)
         assert head["card"]["choices"] == UNKNOWN[contract].split()
-        for number, choice in enumerate(("resume", "recollect", "cancel", "accept_succeeded", "replay")):
-            if choice == "cancel":
-                continue
-            why = await refused(on, choice, f"r-{number}")
+        for choice in ("resume", "recollect", "accept_succeeded", "replay"):
+            why = await refused(on, choice, choice)
             assert why == f"{choice} is not possible in create_unknown; possible: {', '.join(UNKNOWN[contract].split())}"
         assert len(sent(on)) == 1
         await on.verified()
@@ -73,7 +74,9 @@ async def test_adopting_needs_every_name_and_says_which(tmp_path: Path) -> None:
 
 async def test_a_job_of_another_operation_cannot_be_adopted(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
-        await (await on.start("sim.searched.create")).result()
+        one_clock(on)
+        await on.start("sim.searched.create", {**PLAIN, "polls": 500})
+        await on.soon_state("observing")
         await parked(on, "sim.searched.create", "op-2")
         shown = (await on.standing("op-2")).candidates
         theirs = (await on.standing()).job
@@ -131,7 +134,7 @@ async def test_looking_again_later_proves_that_nothing_was_made(tmp_path: Path) 
         await parked(on, SHORT, lie="drop_before_accepting")
         await on.env.sleep(600)
         due = await proof_is_due(on, visible_s=5)
-        await on.resolve("look", at="hint")
+        await on.resolve("look")
         record = await on.until(lambda one: one.standing.final)
         last = (await lookups(on))[-1]
         assert last.began is not None
@@ -200,7 +203,7 @@ async def test_creating_again_after_the_deadline_has_a_new_deadline(tmp_path: Pa
 
 async def test_a_second_generation_that_is_lost_too_is_proven_absent_without_saying_so_of_the_first(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
-        await parked(on, SHORT)
+        await parked(on, SHORT, lie="drop_before_accepting")
         on.books.lie("create", {"word": "status_429", "args": {"retry_after": "seconds", "seconds": 1}}, nth=1)
         on.books.lie("create", "drop_before_accepting", nth=2)
         await on.resolve("retry_create")
@@ -213,20 +216,15 @@ async def test_a_second_generation_that_is_lost_too_is_proven_absent_without_say
         await on.verified()
 
 
-Step = Callable[[Stage], Awaitable[object]]
-
-
 async def test_choices_belong_to_attention_and_are_refused_while_work_goes_on(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
-        await on.start(input=None, contract=variant("sim.plain.create", {}), principal="local")
-        await on.until_state("succeeded")
-        await on.start("sim.plain.create", {**PLAIN, "polls": 500}, stream="op-2")
-        await on.soon_state("observing", "op-2")
-        for number, choice in enumerate(("adopt", "look", "replay", "retry_create")):
-            why = await refused(on, choice, f"r-{number}", "op-2", arguments={"id": "j", "status_url": "u"} if choice == "adopt" else {})
+        await on.start("sim.plain.create", {**PLAIN, "polls": 500})
+        await on.soon_state("observing")
+        for choice, arguments in {"adopt": {"id": "j", "status_url": "u"}, "look": {}, "replay": {}, "retry_create": {}}.items():
+            why = await refused(on, choice, choice, arguments=arguments)
             assert why == "the operation is observing and waits for no human"
-        assert "there is nothing to accept" in await refused(on, "accept_ledger", "r-9", "op-2")
-        await on.verified("op-2")
+        assert "there is nothing to accept" in await refused(on, "accept_ledger", "r-9")
+        await on.verified()
 
 
 # --- a ledger that is not what it was -----------------------------------------------------------------------------------------
@@ -242,6 +240,7 @@ async def test_an_older_ledger_sends_nothing_until_a_human_accepts_it_and_then_s
         await put_back(on, backup)
         before = len(on.books.seen)
         async with on.working():
+            await ledger_is_missed(on)
             await on.resolve("abandon", request_id="r-1")
             for _ in range(20):
                 await on.env.sleep(30)
@@ -258,7 +257,7 @@ async def test_an_older_ledger_sends_nothing_until_a_human_accepts_it_and_then_s
 
 async def test_after_an_older_ledger_a_job_is_found_by_its_mark_and_absence_proves_nothing(tmp_path: Path) -> None:
     async with stage(tmp_path, work=False) as on:
-        record = await on.open("sim.listed.create", {**PLAIN, "polls": 50})
+        record = await on.open("sim.listed.create", {**PLAIN, "polls": 10})
         backup = copy_ledger(on)
         async with on.working():
             await on.tell(record)
@@ -266,6 +265,7 @@ async def test_after_an_older_ledger_a_job_is_found_by_its_mark_and_absence_prov
         await put_back(on, backup)
         on.books.lie("list", "never_visible")
         async with on.working():
+            await ledger_is_missed(on)
             await on.resolve("accept_ledger")
             record = await on.until(lambda one: one.standing.attention, step=30)
             assert (record.standing.state, record.standing.absence_provable) == ("create_unknown", False)
@@ -279,7 +279,7 @@ async def test_after_an_older_ledger_a_job_is_found_by_its_mark_and_absence_prov
 async def test_an_older_ledger_that_knows_the_job_goes_on_with_it(tmp_path: Path) -> None:
     async with stage(tmp_path, work=False) as on:
         async with on.working():
-            await on.start("sim.plain.create", {**PLAIN, "polls": 30})
+            await on.start("sim.plain.create", {**PLAIN, "polls": 12})
             await on.soon_state("observing")
         backup = copy_ledger(on)
         async with on.working():
@@ -287,7 +287,7 @@ async def test_an_older_ledger_that_knows_the_job_goes_on_with_it(tmp_path: Path
             await on.until(lambda one: one.standing.reads >= reads + 5)
         await put_back(on, backup)
         async with on.working():
-            await on.env.sleep(60)
+            await ledger_is_missed(on)
             assert (await on.standing()).reads == reads
             await on.resolve("accept_ledger")
             await ends_with_one_job(on)
@@ -302,6 +302,7 @@ async def test_a_lost_ledger_is_never_papered_over(tmp_path: Path) -> None:
         await put_back(on, None)
         before = len(on.books.seen)
         async with on.working():
+            await ledger_is_missed(on)
             await on.resolve("accept_ledger")
             await on.resolve("abandon", request_id="r-2")
             await on.cancel()

@@ -109,7 +109,9 @@ async def test_a_result_whose_address_cannot_be_rendered_is_unavailable_at_the_d
         await on.verified()
 
 
-@pytest.mark.parametrize(("inline", "state"), [("observed.body.account", "succeeded"), ("observed.body.nothing", "result_validation_failed")])
+@pytest.mark.parametrize(
+    ("inline", "state"), [("observed.body.account", "succeeded"), ("observed.body.nothing", "result_validation_failed")]
+)
 async def test_a_result_inside_the_status_is_taken_from_it(tmp_path: Path, inline: str, state: str) -> None:
     async with stage(tmp_path) as on:
         changes = {"collect": {"from": [{"inline": inline}], "format": "text", "verify": None}}

@@ -27,7 +27,9 @@ def echoed(call: Call, _args: dict[str, Json], _provider: Provider) -> Answer:
     """A provider that tells everybody what it was sent."""
     said = call.headers.get("authorization", "")
     status = 422 if call.kind == "create" else 500
-    return told(status, {"error": said, "message": f"you sent {said}"}, ("x-request-id", said), ("location", f"/{said}"), ("retry-after", said))
+    return told(
+        status, {"error": said, "message": f"you sent {said}"}, ("x-request-id", said), ("location", f"/{said}"), ("retry-after", said)
+    )
 
 
 def echoed_well(call: Call, _args: dict[str, Json], provider: Provider) -> Answer:

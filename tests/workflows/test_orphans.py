@@ -21,6 +21,8 @@ from domain.errors import Refused
 from domain.opening import Asked
 from tests.workflows.stage import REPORT, Stage, development_server, stage, variant, workers
 
+# Workers are stopped here while they work: the SDK may then be told to cancel a local activity that has just ended.
+pytestmark = pytest.mark.filterwarnings("ignore:Cannot find activity to cancel")
 T = TypeVar("T")
 QUICK = variant("sim.reports.create", {"observe": {"poll": {"first": "100ms", "floor": "100ms", "cap": "100ms"}}})
 
@@ -182,8 +184,9 @@ async def test_a_lost_ledger_is_told_and_never_papered_over(tmp_path: Path):
             }
             jobs = len(there.books.jobs())
             asked = Asked(QUICK, REPORT, {"server": there.provider.url}, "t1", "local")
-            with pytest.raises(Refused, match="which this ledger does not hold"):
-                await sakshi.open_and_start(asked, id="ended")
+            for _ in range(2):
+                with pytest.raises(Refused, match="more of ended than this ledger holds"):
+                    await sakshi.open_and_start(asked, id="ended")
             assert len(there.books.jobs()) == jobs
         finally:
             await empty.aclose()

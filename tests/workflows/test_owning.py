@@ -154,6 +154,19 @@ async def test_a_ledger_that_lacks_what_the_workflow_knows_stops_everything_unti
         await on.verified()
 
 
+def copied(folder: Path) -> dict[Path, bytes]:
+    """A copy of the closed ledger."""
+    return {path: path.read_bytes() for path in folder.glob("ledger.db*")}
+
+
+def restored(folder: Path, copy: dict[Path, bytes]) -> None:
+    """The closed ledger is what the copy was."""
+    for path in folder.glob("ledger.db*"):
+        path.unlink()
+    for path, data in copy.items():
+        path.write_bytes(data)
+
+
 async def reopened(on: Stage) -> None:
     """The ledger is whatever its file holds now."""
     on.ledger = await SqlLedger.connect(f"sqlite:///{on.folder / 'ledger.db'}")
@@ -165,15 +178,12 @@ async def test_after_an_older_copy_was_restored_nothing_is_sent_until_a_human_ac
     async with stage(tmp_path, work=False) as on:
         handle = await on.start(SLOW, LONG)
         await on.ledger.aclose()
-        older = {path: path.read_bytes() for path in tmp_path.glob("ledger.db*")}
+        older = copied(tmp_path)
         await reopened(on)
         async with on.working():
             await on.until(lambda one: one.standing.reads >= 2, step=30)
         await on.ledger.aclose()
-        for path in tmp_path.glob("ledger.db*"):
-            path.unlink()
-        for path, data in older.items():
-            path.write_bytes(data)
+        restored(tmp_path, older)
         await reopened(on)
         sent = len(on.books.seen)
         async with on.working():

@@ -15,6 +15,7 @@ from tests.workflows.losing import (
     interrupted,
     lookups,
     made_by_others,
+    one_clock,
     proof_is_due,
     sent,
 )
@@ -230,6 +231,7 @@ async def test_a_cancel_while_the_create_is_on_the_wire_is_followed_by_a_lookup_
 
 async def test_what_could_be_the_job_is_shown_to_a_human_who_adopts_one(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
+        one_clock(on)
         on.books.lie("create", "drop_after_accepting")
         await on.start("sim.searched.create")
         record = await on.until(lambda one: one.standing.attention)
@@ -271,7 +273,7 @@ async def test_nothing_that_only_looks_like_it_is_not_proof_that_nothing_is_ther
 async def test_lookups_are_tried_in_order_and_the_next_one_where_the_first_shows_nothing(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("create", "drop_after_accepting")
-        guess = _lookup("sim.searched.create") | {"match": {"item.account": "nobody"}, "job": {"id": "item.job_id"}}
+        guess: Any = _lookup("sim.searched.create") | {"match": {"item.account": "nobody"}, "job": {"id": "item.job_id"}}
         await on.start(variant("sim.listed.create", {"reconcile": [guess, _lookup("sim.listed.create")]}))
         await ends_with_one_job(on)
         assert [(one.entry, one.meaning) for one in await lookups(on)][-2:] == [(0, "none"), (1, "found")]
@@ -281,7 +283,7 @@ async def test_what_is_found_and_belongs_to_another_operation_is_a_violation(tmp
     async with stage(tmp_path) as on:
         await (await on.start("sim.listed.create")).result()
         on.books.lie("create", "drop_before_accepting")
-        taken = _lookup("sim.listed.create") | {"job": {"id": f"'{on.books.jobs()[0].id}'"}, "match": {"length(mark) >= `1`": True}}
+        taken: Any = _lookup("sim.listed.create") | {"job": {"id": f"'{on.books.jobs()[0].id}'"}, "match": {"length(mark) >= `1`": True}}
         await on.start(variant("sim.listed.create", {"reconcile": [taken], "version": 2}), stream="op-2")
         record = await on.until_state("contract_violation", "op-2")
         assert record.standing.violation is not None
@@ -293,8 +295,8 @@ async def test_what_is_found_and_belongs_to_another_operation_is_a_violation(tmp
 async def test_a_wait_for_a_call_ends_and_proves_nothing(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("create", "drop_before_accepting")
-        webhook = {"scheme": "standard_webhooks", "secret": "sim", "job_id": "body.job_id"}
-        call = [{"by": "webhook", "match": {"body.reference": "${mark}"}, "wait": "2m"}]
+        webhook: Any = {"scheme": "standard_webhooks", "secret": "sim", "job_id": "body.job_id"}
+        call: Any = [{"by": "webhook", "match": {"body.reference": "${mark}"}, "wait": "2m"}]
         await on.start(variant("sim.plain.create", {"reconcile": call, "webhook": webhook, "deadlines": {"create": "10m"}}))
         record = await on.until(lambda one: one.standing.attention, step=10)
         first, last = await lookups(on)

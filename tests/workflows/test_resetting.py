@@ -121,7 +121,9 @@ async def timed_out(on: Stage) -> None:
 
 async def unconfirmed(on: Stage) -> None:
     on.books.lie("cancel", "cancel_acknowledged_and_ignored")
-    await on.start(variant("sim.reports.create", {"deadlines": {"cancel": "1s"}, "observe": {"poll": {"first": "10m", "cap": "10m"}}}), LONG)
+    await on.start(
+        variant("sim.reports.create", {"deadlines": {"cancel": "1s"}, "observe": {"poll": {"first": "10m", "cap": "10m"}}}), LONG
+    )
     await on.soon_state("accepted")
     await on.cancel()
     await on.soon_state("cancellation_unconfirmed")

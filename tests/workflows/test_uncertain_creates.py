@@ -111,7 +111,7 @@ async def test_what_was_taken_without_an_id_is_cancelled_once_it_is_found(tmp_pa
 async def test_a_job_that_was_taken_and_never_shows_is_flagged_and_not_created_again(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("observe", "never_visible")
-        await on.start()
+        await on.start(variant("sim.reports.create", {"observe": {"poll": {"cap": "5m"}}}))
         record = await on.until_state("result_timed_out", step=60)
         assert [flag.word for flag in record.standing.flags] == ["not_visible"]
         assert (len(sent(on)), len(on.books.jobs())) == (1, 1)
@@ -285,13 +285,10 @@ async def test_an_intent_whose_worker_died_before_sending_is_found_to_have_made_
 
 
 async def test_an_intent_whose_worker_died_after_sending_is_found_to_have_made_a_job(tmp_path: Path) -> None:
-    async with stage(tmp_path, work=False) as on:
-        on.books.lie("create", "hold", nth=1)
-        record = await on.open("sim.listed.create")
-        async with on.working():
-            await on.tell(record)
-            await on.held()
+    async with stage(tmp_path) as on:
+        dying = await _fenced(on, "sim.listed.create")
+        dying.cancel()
         on.release()
-        async with on.working():
-            await ends_with_one_job(on)
-            assert len(sent(on)) == 1
+        await ends_with_one_job(on)
+        assert len(sent(on)) == 1
+        assert [lookup.meaning for lookup in await lookups(on)] == ["found"]
