@@ -346,7 +346,8 @@ def _collected(standing: Standing, result: ResultOutcome, entry: Entry) -> dict[
         case "verified" | "none" | "empty":
             change |= {"outputs": result.outputs, "outcome": result.outcome, "items": result.items}
         case "invalid":
-            change |= {"invalid_results": standing.invalid_results + 1, "outputs": result.outputs}
+            # Its outputs were never published: the entry tells of them, the standing offers none.
+            change |= {"invalid_results": standing.invalid_results + 1}
         case _:
             pass
     had = result.meaning in {"verified", "none", "empty"}

@@ -129,7 +129,7 @@ def waiting_for(standing: Standing, *, at: datetime, last_entry: datetime) -> Wa
 
 def result_of(standing: Standing) -> dict[str, Json] | None:
     """The verified result: what was stored, and what each check found."""
-    if not standing.outputs or standing.state == "result_validation_failed":
+    if not standing.outputs:
         return None
     return {
         "verdict": standing.verdict.verdict if standing.verdict else None,

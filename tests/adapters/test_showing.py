@@ -137,7 +137,7 @@ def test_what_is_to_be_typed_next_is_quoted_for_a_shell():
 
 def test_a_violation_and_a_broken_result_say_what_is_wrong():
     assert "another job" in shown(state="contract_violation", violation={"why": "another job"})["why"]
-    status = shown(state="result_validation_failed", problems=("sha256 differs",), outputs=(OUTPUT,))
+    status = shown(state="result_validation_failed", problems=("sha256 differs",))
     assert "sha256 differs" in status["why"]
     assert status["result"] is None
 

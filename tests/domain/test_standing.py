@@ -437,6 +437,15 @@ def test_leftovers_that_are_had_raise_no_flag() -> None:
     assert (stream.standing.state, stream.standing.flags) == ("failed", ())
 
 
+def test_an_invalid_result_s_outputs_are_told_by_its_entry_and_offered_by_no_standing() -> None:
+    output = {"name": "output", "key": f"t1/reports-1/{'a' * 64}", "sha256": "a" * 64, "size": 3}
+    stream = told(
+        *TAKEN, SUCCEEDED, ("intent.collect", {"staging": "s-1"}), ("result.invalid", {"outputs": (output,), "problems": ["size"]})
+    )
+    assert stream.standing.outputs == ()
+    assert stream.standing.problems == ("size",)
+
+
 def test_an_invalid_result_is_fetched_again_once_and_recollecting_gives_another_chance() -> None:
     stream = told(*TAKEN, SUCCEEDED, ("intent.collect", {"staging": "s-1"}), "result.invalid", "result.invalid")
     assert (stream.standing.state, stream.standing.invalid_results) == ("result_validation_failed", 2)
