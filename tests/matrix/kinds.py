@@ -18,12 +18,10 @@ PACE: dict[str, Json] = {
     "observe": {"poll": {"first": "20s", "factor": 3, "cap": "1h", "floor": "1s"}},
 }
 HTTP: dict[str, Json] = {"limits": {"result_bytes": "256KiB"}}
-PROMPT: dict[str, Json] = {"read": "10s", "total": "20s"}
-PATIENT: dict[str, Json] = {"read": "2s", "total": "4s"}
-"""For the lie that keeps a caller waiting: the wait is real."""
-UNREPEATED: dict[str, Json] = {"create": {"token": {"window": "155s"}}}
-"""For looking up by a name that could be sent again: its window less the margin is over before the second sending is due."""
-
+PROMPT, PATIENT = ("10s", "20s"), ("2s", "4s")
+"""How long an answer is waited for. The second is for the lie that keeps a caller waiting: that wait is real."""
+UNREPEATED = {PROMPT: "85s", PATIENT: "69s"}
+"""The window of a token that is over, less its margin, before a second sending is due: what was lost is looked up."""
 Certainty = Literal["exact", "heuristic", "none"]
 
 
@@ -127,8 +125,10 @@ class Kind:
 @cache
 def _paced(name: str, at_once: bool, patient: bool, unrepeated: bool) -> Contract:
     pace = {key: value for key, value in PACE.items() if not (at_once and key == "observe")}
-    http: dict[str, Json] = {"http": {**HTTP, "timeouts": PATIENT if patient else PROMPT}}
-    return variant(name, {**pace, **http, **(UNREPEATED if unrepeated else {}), "version": 3 if patient else 2})
+    read, total = times = PATIENT if patient else PROMPT
+    http: dict[str, Json] = {**HTTP, "timeouts": {"read": read, "total": total}}
+    token: dict[str, Json] = {"create": {"token": {"window": UNREPEATED[times]}}} if unrepeated else {}
+    return variant(name, {**pace, **token, "http": http, "version": 3 if patient else 2})
 
 
 @cache

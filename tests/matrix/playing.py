@@ -113,7 +113,8 @@ async def _script(cell: Cell, on: Stage, record: Record, strangers: Elsewhere) -
             case = await Cases(on.world).load(record.stream, None)
             job = str(case.token(1))
     assert call != "lookup"
-    books.lie(call, lie, job=job, nth=None if cell.always else word.nth)
+    nth = word.nth if cell.phase in {"create", "observe"} else 1
+    books.lie(call, lie, job=job, nth=None if cell.always else nth)
 
 
 async def _cancel_those_that_run(begun: list[tuple[Cell, Stage]], on: Stage) -> None:

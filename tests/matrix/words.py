@@ -6,8 +6,9 @@
 * `body`: `whole`, `cut` (it ends early), or `other` (not the body that was meant, or one that cannot be read).
 * `truth`: what really became of the job behind the caller's back.
 * `twist`: what is special about a word; a rule of `oracle.py` each. A word without a twist is judged by the columns alone.
-* `forms`: arguments that are told apart; told always, only the first, which leaves the pace to us. `once_only`: told again and again it would show nothing else, or cost real time.
-* `nth`: which call it is told to where it is told once; `after`: the lie that the first call meets, where it needs a second.
+* `forms`: arguments that are told apart; told always, only the first, which leaves the pace to us.
+* `once_only`: told again and again it would show nothing else, or cost real time.
+* `nth`: which create or status read it is told to where it is told once; `after`: the lie that the first one meets.
 """
 
 from collections.abc import Mapping

@@ -242,7 +242,7 @@ class Stage:
 
     async def soon(self, condition: Callable[[Record], bool], stream: str = "op-1") -> Record:
         """Wait until the record is as wanted, while the server's time stands."""
-        return await self._wait(condition, stream, 2000, lambda: asyncio.sleep(0.005))
+        return await self._wait(condition, stream, 6000, lambda: asyncio.sleep(0.005))
 
     async def soon_state(self, state: str, stream: str = "op-1") -> Record:
         """Wait until the operation is in a state, while the server's time stands."""
@@ -270,21 +270,30 @@ class Stage:
 
     # --- telling ------------------------------------------------------------------------------------------------------
 
-    async def signal(self, name: str, payload: Any, stream: str = "op-1") -> None:
-        """Send a signal as any client would."""
-        await self.client.get_workflow_handle(stream).signal(name, payload)
+    async def signal(self, name: str, *payload: Any, stream: str = "op-1") -> None:
+        """Send a signal as any client would.
+
+        The time-skipping server loses the workflow task that cancels an activity in the very moment in which its attempt ends (the
+        development server does not), so there it is sent while the attempt that it may interrupt rests.
+        """
+        for _ in range(0 if self.shared else 100):
+            pending = (await self.client.get_workflow_handle(stream).describe()).raw_description.pending_activities
+            if not any(one.activity_type.name == "observe" and one.attempt < 2 for one in pending):
+                break
+            await asyncio.sleep(0.01)
+        await self.client.get_workflow_handle(stream).signal(name, args=payload)
 
     async def cancel(self, stream: str = "op-1", *, request_id: str = "c-1", by: str = "local", **more: Any) -> None:
         """Ask for a cancel."""
-        await self.signal("cancel", {"request_id": request_id, "by": by, "reason": "no longer needed", **more}, stream)
+        await self.signal("cancel", {"request_id": request_id, "by": by, "reason": "no longer needed", **more}, stream=stream)
 
     async def resolve(self, choice: str, stream: str = "op-1", *, request_id: str = "r-1", by: str = "local", **more: Any) -> None:
         """Choose for an operation in attention."""
-        await self.signal("resolve", {"request_id": request_id, "by": by, "choice": choice, "reason": "looked", **more}, stream)
+        await self.signal("resolve", {"request_id": request_id, "by": by, "choice": choice, "reason": "looked", **more}, stream=stream)
 
     async def wake(self, stream: str = "op-1") -> None:
         """Say that something may have changed."""
-        await self.signal("wake", {"source": "test"}, stream)
+        await self.signal("wake", {"source": "test"}, stream=stream)
 
 
 def acting_for(run_id: str, **info: Any) -> ActivityEnvironment:

@@ -1,6 +1,5 @@
 """A cancel is a request: it is recorded before anything is sent, and only what the provider shows makes it a fact."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,12 +7,14 @@ import pytest
 from tests.workflows.stage import REPORT, stage, variant
 
 LONG = {**REPORT, "polls": 500}
+PACE = {"observe": {"poll": {"first": "5s", "cap": "5s"}}}
+PACED = variant("sim.reports.create", PACE)
 
 
 async def test_a_cancel_is_a_fact_when_a_reading_shows_it(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
-        handle = await on.start(input=LONG)
-        await on.soon_state("observing")
+        handle = await on.start(PACED, LONG)
+        await on.soon_state("accepted")
         await on.cancel()
         assert (await handle.result()).state == "cancelled"
         assert (await on.states())[-3:] == ["cancel_requested", "cancelling", "cancelled"]
@@ -25,8 +26,8 @@ async def test_a_cancel_is_a_fact_when_a_reading_shows_it(tmp_path: Path) -> Non
 async def test_a_refused_cancel_is_said_plainly_and_the_job_goes_on_to_its_success(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("cancel", "cancel_refused")
-        handle = await on.start(input={**REPORT, "polls": 10})
-        await on.soon_state("observing")
+        handle = await on.start(PACED, {**REPORT, "polls": 10})
+        await on.soon_state("accepted")
         await on.cancel()
         assert (await handle.result()).state == "succeeded"
         assert "cancel_answer.refused" in await on.story()
@@ -39,8 +40,8 @@ async def test_a_refused_cancel_is_said_plainly_and_the_job_goes_on_to_its_succe
 async def test_a_job_that_succeeds_after_its_cancel_has_succeeded(tmp_path: Path, lie: str) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("cancel", lie)
-        handle = await on.start(input=LONG)
-        await on.soon_state("observing")
+        handle = await on.start(PACED, LONG)
+        await on.soon_state("accepted")
         await on.cancel()
         assert (await handle.result()).state == "succeeded"
         assert "cancelling" in await on.states()
@@ -63,8 +64,8 @@ async def test_a_cancel_that_meets_an_ended_job_reads_what_became_of_it(tmp_path
 
 async def test_where_there_is_no_way_to_cancel_it_is_said_and_nothing_is_sent(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
-        handle = await on.start(variant("sim.reports.create", {"cancel": "none"}), {**REPORT, "polls": 10})
-        await on.soon_state("observing")
+        handle = await on.start(variant("sim.reports.create", {**PACE, **{"cancel": "none"}}), {**REPORT, "polls": 10})
+        await on.soon_state("accepted")
         await on.cancel()
         assert (await handle.result()).state == "succeeded"
         [answer] = await on.entries("cancel_answer")
@@ -76,8 +77,8 @@ async def test_where_there_is_no_way_to_cancel_it_is_said_and_nothing_is_sent(tm
 async def test_a_throttled_cancel_is_asked_again(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("cancel", {"word": "status_503", "args": {"seconds": 20}}, times=2)
-        handle = await on.start(input=LONG)
-        await on.soon_state("observing")
+        handle = await on.start(PACED, LONG)
+        await on.soon_state("accepted")
         await on.cancel()
         assert (await handle.result()).state == "cancelled"
         assert len(on.books.requests("cancel")) == 3
@@ -88,8 +89,8 @@ async def test_a_throttled_cancel_is_asked_again(tmp_path: Path) -> None:
 async def test_a_cancel_whose_answer_was_lost_is_sent_again_only_where_it_may_be(tmp_path: Path, repeatable: bool, sent: int) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("cancel", "drop_after_accepting", nth=1)
-        handle = await on.start(variant("sim.reports.create", {"cancel": {"repeatable": repeatable}}), LONG)
-        await on.soon_state("observing")
+        handle = await on.start(variant("sim.reports.create", {**PACE, **{"cancel": {"repeatable": repeatable}}}), LONG)
+        await on.soon_state("accepted")
         await on.cancel()
         assert (await handle.result()).state == "cancelled"
         assert len(on.books.requests("cancel")) == sent
@@ -148,20 +149,6 @@ async def test_a_cancel_while_the_create_is_throttled_ends_it_without_another_at
         await on.verified()
 
 
-async def test_a_cancel_during_the_create_waits_for_its_answer_and_cancels_the_job_that_it_made(tmp_path: Path) -> None:
-    async with stage(tmp_path) as on:
-        on.books.lie("create", "hold")
-        handle = await on.start(input=LONG)
-        await on.held()
-        await on.cancel()
-        await asyncio.sleep(0)
-        on.release()
-        assert (await handle.result()).state == "cancelled"
-        assert [job.ended for job in on.books.jobs()] == ["cancelled"]
-        assert (await on.story()).count("intent.create") == 1
-        await on.verified()
-
-
 async def test_a_cancel_while_the_result_is_collected_is_refused_and_the_result_is_kept(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("collect", "hold")
@@ -196,8 +183,8 @@ async def test_two_people_who_cancel_are_both_recorded_and_the_provider_is_asked
 async def test_a_repeatable_cancel_is_asked_once_per_decision(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("cancel", "cancel_acknowledged_and_ignored", nth=1)
-        handle = await on.start(input=LONG)
-        await on.soon_state("observing")
+        handle = await on.start(PACED, LONG)
+        await on.soon_state("accepted")
         await on.cancel(request_id="c-1")
         await on.soon_state("cancelling")
         await on.cancel(request_id="c-2")

@@ -40,7 +40,7 @@ async def test_what_cannot_be_taken_is_recorded_as_refused_and_the_operation_goe
     name, args, why = UNDECODABLE[case]
     async with stage(tmp_path) as on:
         handle = await watching(on)
-        await on.client.get_workflow_handle("op-1").signal(name, args=args)
+        await on.signal(name, *args)
         record = await on.soon(lambda one: bool(one.standing.answered))
         [(request_id, answer)] = record.standing.answered.items()
         assert not answer.accepted

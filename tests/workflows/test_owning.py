@@ -120,7 +120,11 @@ async def test_an_answer_that_was_only_heartbeated_is_recovered_by_the_next_atte
         exchange = await on.world.provider.exchange(request, case.policy(max_bytes=100_000))
         prepared = creating.Prepared(case, request, 1, 1, on.clocks.now(), on.world.clocks.monotonic() + 5)
         fact, _ = await creating._fact(on.world, prepared, exchange)
-        beat = {"seq": 1, "hash": "0", "answer": fact.model_dump(mode="json", exclude_defaults=True) | {"meaning": fact.meaning}}
+        beat = {
+            "seq": record.seq,
+            "hash": record.hash,
+            "answer": fact.model_dump(mode="json", exclude_defaults=True) | {"meaning": fact.meaning},
+        }
         next_attempt = acting_for("run-1", heartbeat_details=[beat], attempt=2)
         head = await next_attempt.run(ProviderActivities(on.world).create, StepInput(id="op-1", turn=2))
         assert head.state == "accepted"

@@ -230,3 +230,18 @@ async def test_a_worker_that_is_replaced_between_two_readings_keeps_the_schedule
         assert due is not None
         assert 0 <= (second.evidence.at - due).total_seconds() < 1.5
         await on.verified()
+
+
+async def test_a_cancel_during_the_create_waits_for_its_answer_and_cancels_the_job_that_it_made(
+    server: WorkflowEnvironment, tmp_path: Path
+) -> None:
+    async with stage(tmp_path, env=server) as on:
+        on.books.lie("create", "hold")
+        handle = await on.start(input=LONG)
+        await on.held()
+        await on.cancel()
+        on.release()
+        assert (await handle.result()).state == "cancelled"
+        assert [job.ended for job in on.books.jobs()] == ["cancelled"]
+        assert (await on.story()).count("intent.create") == 1
+        await on.verified()
