@@ -24,6 +24,7 @@ from activities.ports import World
 from activities.provider import ProviderActivities
 from adapters.addresses import AddressRules, parse_origin
 from adapters.cedar_gate import CedarGate
+from adapters.clock_check import ClockCheck
 from adapters.clocks import SystemClocks
 from adapters.credentials import Credentials
 from adapters.http_provider import HttpProvider
@@ -69,6 +70,7 @@ def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]
     provider = ProviderActivities(world, observe_slots=settings.slots_reads)
     authority, ledger = AuthorityActivities(world), LedgerActivities(world)
     drain = timedelta(seconds=settings.drain)
+    clock = ClockCheck(world.clocks)
     books = [authority.judge, authority.judge_decision, ledger.look, ledger.record_clock]
     return [
         Worker(
@@ -79,6 +81,7 @@ def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]
             workflow_runner=production_runner(),
             max_concurrent_workflow_tasks=settings.slots_workflows,
             graceful_shutdown_timeout=drain,
+            interceptors=[clock],
         ),
         Worker(
             client,
@@ -88,6 +91,7 @@ def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]
             max_heartbeat_throttle_interval=HEARTBEATS_AT_MOST_EVERY,
             default_heartbeat_throttle_interval=HEARTBEATS_AT_MOST_EVERY,
             graceful_shutdown_timeout=drain,
+            interceptors=[clock],
         ),
         Worker(
             client,
@@ -97,6 +101,7 @@ def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]
             max_heartbeat_throttle_interval=timedelta(seconds=2),
             default_heartbeat_throttle_interval=timedelta(seconds=2),
             graceful_shutdown_timeout=drain,
+            interceptors=[clock],
         ),
     ]
 

@@ -20,7 +20,8 @@ from domain.errors import SakshiError
 from domain.evidence import Http, Json, Ref, RequestFacts, Words, body_key, bounded
 from domain.exchange import Answer, Exchange, Request
 from domain.fingerprint import canonical, sha256_hex
-from domain.reading import Reading, allowed_headers, observed_value
+from domain.reading import Reading, observed_value
+from domain.recordable_headers import allowed_headers
 
 READ_IN_THREAD_FROM = 64 * 1024
 KEEP_WITHIN_S = 5.0

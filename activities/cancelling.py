@@ -6,13 +6,12 @@
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from activities.calling import read, recorded, request_facts, words_of
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact
 from activities.ports import Record, World
-from activities.waiting import next_instant
+from activities.waiting import again
 from domain.contract import Contract
 from domain.errors import AddressError, RenderError
 from domain.evidence import CancelAnswer, Evidence, Intent, Words, instant
@@ -61,11 +60,11 @@ async def send_cancel(world: World, case: Case, contract: Contract, *, turn: int
     at, outcome = instant(world.clocks.now()), exchange.outcome
     base: dict[str, object] = {"at": at, "actor": world.identity, "http": await recorded(world, case, exchange)}
     if isinstance(outcome, NoAnswer):
-        base |= {"meaning": "unsure" if outcome.sent else "again", "word": outcome.word, "next_at": _again(case, at, None)}
+        base |= {"meaning": "unsure" if outcome.sent else "again", "word": outcome.word, "next_at": again(case, "cancel", at, None)}
     else:
         reading = await read(lambda: read_cancel(contract, outcome, scope, at), outcome)
         base |= {"meaning": reading.meaning, "word": reading.word, "words": words_of(reading)}
-        base |= {"next_at": _again(case, at, reading.delay_ms)}
+        base |= {"next_at": again(case, "cancel", at, reading.delay_ms)}
         if reading.meaning == "violation":
             base["violation"] = {"why": reading.reason or "the answer names another job", "word": reading.word}
     return await append_fact(world, stream, CancelAnswer.model_validate(base), turn=turn)
@@ -84,12 +83,6 @@ async def _intend(world: World, case: Case, request: Request, *, turn: int) -> t
 
     record = await append_as_owner(world, case.record.stream, decide, turn=turn, payloads=[payload])
     return record, ours
-
-
-def _again(case: Case, now: datetime, hint_ms: int | None) -> datetime:
-    standing = case.standing
-    deadline = standing.deadlines.get("cancel")
-    return next_instant(case.contract, stream=case.record.stream, now=now, hint_ms=hint_ms, tries=standing.tries, deadline=deadline)
 
 
 def reads_first(case: Case) -> bool:

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from typing import Generic, TypedDict, TypeVar, cast
 
 from activities.ports import Ledger, Record, World
-from domain.contract import Auth, Contract
+from domain.connection import Auth
+from domain.contract import Contract
 from domain.contract_loading import contract_from_canonical
 from domain.errors import UnknownStream
 from domain.evidence import Json
 from domain.exchange import AuthUse, CallPolicy, Request
 from domain.expressions import Scope
-from domain.fingerprint import SALT_BYTES, mark, shape, token_digest
+from domain.fingerprint import committed_value, mark, token_digest
 from domain.messages import Known
+from domain.rendering import origins
 from domain.standing import Standing
 
 K = TypeVar("K")
@@ -93,8 +95,7 @@ class Case:
             return None
 
         def derive() -> str:
-            digest = token_digest(self.asked.salt, **self._derived_from(generation))
-            return shape(digest, format=token.format, min=token.min, max=token.max, charset=token.charset)
+            return token.shaped(token_digest(self.asked.salt, **self._derived_from(generation)))
 
         return self._named("token", generation, derive)
 
@@ -143,10 +144,9 @@ class Case:
 
     def policy(self, *, max_bytes: int, send_by: float | None = None, total_s: float | None = None) -> CallPolicy:
         """The limits and the allowed origins of one call."""
-        http, target = self.contract.http, self.standing.opened.target
-        origins = ((self.contract.base(target), auth_use(http.auth)), *((host, auth_use(auth)) for host, auth in http.hosts.items()))
+        http, target = self.contract.http, cast("dict[str, Json]", self.standing.opened.target)
         return CallPolicy(
-            origins=origins,
+            origins=tuple((origin, auth_use(auth)) for origin, auth in origins(self.contract, target)),
             tenant=self.standing.opened.tenant,
             connect_s=http.timeouts.connect.total_seconds(),
             read_s=http.timeouts.read.total_seconds(),
@@ -197,7 +197,7 @@ class Cases:
             contract = self._contracts.put(opened.contract_digest, contract_from_canonical(canonical))
         kept = await self._ledger.payload(opened.input.ref)
         salt = await self._ledger.payload(opened.salt.digest)
-        return Asked(contract=contract, input=cast("Json", json.loads(kept[SALT_BYTES:])), salt=salt)
+        return Asked(contract=contract, input=cast("Json", json.loads(committed_value(kept))), salt=salt)
 
 
 async def frozen_request(ledger: Ledger, digest: str) -> Request:

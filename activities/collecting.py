@@ -16,7 +16,7 @@ from activities.calling import http_facts, observed_root, recorded, words_of
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact
 from activities.ports import World
-from activities.waiting import next_instant
+from activities.waiting import again
 from domain.calls import Source
 from domain.checking import check
 from domain.contract import Contract
@@ -76,9 +76,18 @@ async def collect(world: World, case: Case, *, turn: int) -> Case:
         fetched = await _staged(world, wanted, case.standing.staging) or fetched
     fact = await _judged(world, case, wanted, scope, case.standing.staging, fetched)
     record = await append_fact(world, stream, fact, turn=turn)
-    if fact.meaning in {"verified", "invalid", "gone"}:
+    if _done_with(record.standing, fact):
         await world.results.discard(case.standing.staging)
     return case.at(record)
+
+
+def _done_with(after: Standing, fact: ResultOutcome) -> bool:
+    """Nobody will ask for the staged object again.
+
+    What is gone at the provider may be on its way to another live attempt. What is verified after that one was believed
+    (a note) is here and nowhere else, until a human has it collected again.
+    """
+    return fact.meaning == "invalid" or (fact.meaning == "verified" and after.outputs == fact.outputs)
 
 
 async def _observed(world: World, case: Case) -> Json:
@@ -268,8 +277,6 @@ def _outcome(
     problems: Sequence[str] = (),
 ) -> ResultOutcome:
     at = instant(world.clocks.now())
-    standing = case.standing
-    hint = fetched.reading.delay_ms if fetched else None
     return ResultOutcome.model_validate(
         {
             "at": at,
@@ -282,13 +289,6 @@ def _outcome(
             "problems": tuple(problems),
             "http": fetched.http if fetched else None,
             "words": words_of(fetched.reading) if fetched else Words(),
-            "next_at": next_instant(
-                case.contract,
-                stream=case.record.stream,
-                now=at,
-                hint_ms=hint,
-                tries=standing.tries,
-                deadline=standing.deadlines.get("collect"),
-            ),
+            "next_at": again(case, "collect", at, fetched.reading.delay_ms if fetched else None),
         }
     )

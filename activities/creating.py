@@ -20,11 +20,12 @@ from activities.case import Case, call_id, frozen_request
 from activities.judging import judge_execution
 from activities.owning import append_as_owner, append_fact
 from activities.ports import Record, World
-from activities.waiting import next_instant
+from activities.waiting import again, next_instant
 from domain.errors import AddressError, RenderError
 from domain.evidence import Clock, CreateExchange, Evidence, Intent, Words, instant, instant_text
 from domain.exchange import Exchange, NoAnswer, Request
-from domain.lifecycle import next_step, replayable
+from domain.guards import replayable
+from domain.lifecycle import next_step
 from domain.reading import read_create
 from domain.rendering import render
 from domain.standing import Standing
@@ -192,7 +193,7 @@ async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[C
     if isinstance(outcome, NoAnswer):
         meaning = "ambiguous" if outcome.sent else "not_sent"
         base |= {"meaning": meaning, "word": outcome.word, "words": Words(reason=_UNANSWERED[outcome.sent])}
-        return CreateExchange.model_validate(base | {"next_at": _again(case, at, None)}), ()
+        return CreateExchange.model_validate(base | {"next_at": again(case, "create", at, None)}), ()
     scope = case.scope(
         call_id=call_id(case.record.stream, "create", prepared.generation),
         token=case.token(prepared.generation),
@@ -210,7 +211,7 @@ async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[C
     if reading.meaning == "accepted":
         base["next_at"] = first_poll(case, at, reading.delay_ms)
     elif reading.meaning != "finished":
-        base["next_at"] = _again(case, at, reading.delay_ms)
+        base["next_at"] = again(case, "create", at, reading.delay_ms)
     return CreateExchange.model_validate(base), payloads
 
 
@@ -218,12 +219,6 @@ _UNANSWERED = {
     True: "no answer came; whether it was carried out is not known",
     False: "nothing was sent",
 }
-
-
-def _again(case: Case, now: datetime, hint_ms: int | None) -> datetime:
-    standing = case.standing
-    deadline = standing.deadlines.get("create")
-    return next_instant(case.contract, stream=case.record.stream, now=now, hint_ms=hint_ms, tries=standing.tries, deadline=deadline)
 
 
 def first_poll(case: Case, now: datetime, hint_ms: int | None) -> datetime:

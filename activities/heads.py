@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from activities.ports import Record
-from domain.evidence import Json, bounded
-from domain.lifecycle import WHY, choices, next_step
+from domain.evidence import bounded
+from domain.lifecycle import choices, next_step, why_it_waits
 from domain.messages import Card, Head
+from domain.standing import OVERDUE, progress_text
 
 
 def head_of(record: Record, now: datetime) -> Head:
@@ -20,7 +21,7 @@ def head_of(record: Record, now: datetime) -> Head:
         until=step.until,
         http_total_ms=standing.facts.http_total_ms,
         attention=standing.attention,
-        wake_reads=standing.state in {"result_timed_out", "cancellation_unconfirmed"},
+        wake_reads=standing.state in OVERDUE,
         card=_card(record, now),
     )
 
@@ -28,28 +29,14 @@ def head_of(record: Record, now: datetime) -> Head:
 def _card(record: Record, now: datetime) -> Card:
     standing = record.standing
     summary = standing.opened.effect.get("summary")
-    job = (standing.job or {}).get("id")
     return Card(
         contract=f"{standing.opened.contract}@{standing.opened.version}",
         tenant=standing.opened.tenant,
         summary=bounded(str(summary or ""), 300),
-        job=None if job is None else bounded(str(job), 512),
-        why=WHY.get(standing.state) if standing.attention or standing.state == "awaiting_approval" else standing.why,
+        job=None if standing.job_id is None else bounded(standing.job_id, 512),
+        why=why_it_waits(standing) or standing.why,
         remote_state=standing.remote_state,
         progress=progress_text(standing.progress),
         effect=standing.effect,
         choices=choices(standing, now),
     )
-
-
-def progress_text(progress: dict[str, Json] | None) -> str | None:
-    """Progress as people read it: `146/500` or `29%`. It informs; it never decides."""
-    match progress:
-        case {"completed": completed, "total": total}:
-            return f"{completed}/{total}"
-        case {"percent": percent}:
-            return f"{percent}%"
-        case {"completed": completed}:
-            return str(completed)
-        case _:
-            return None

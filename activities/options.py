@@ -19,7 +19,6 @@ HEARTBEAT_EVERY = timedelta(seconds=2)
 HEARTBEAT_TIMEOUT = timedelta(seconds=10)
 SEND_WITHIN = timedelta(seconds=5)
 """A create is sent within this span after its intent, or not at all."""
-JUDGE_AGAIN_AFTER = timedelta(seconds=5)
 HOLD_LIMIT = timedelta(seconds=10)
 """A next delay up to this is waited for inside the activity; a longer one is handed back to the server."""
 HOLD_FOR = timedelta(minutes=1)
@@ -41,7 +40,6 @@ class StepOptions:
     top of one HTTP exchange."""
 
     summary: str
-
     queue: str
     cancellation: ActivityCancellationType
     longest: timedelta

@@ -176,7 +176,7 @@ class ResultStore(Protocol):
     """Objects by key. What is staged is durable and invisible; what is published was verified."""
 
     def stage(self, staging: str) -> "AbstractAsyncContextManager[Staged]":
-        """Begin writing the object with this staging key, replacing what was cut off earlier."""
+        """Begin writing an object of this staging key. Sealing replaces one that is there; nothing else here touches it."""
         ...
 
     async def staged_size(self, staging: str) -> int | None:

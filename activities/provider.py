@@ -6,6 +6,7 @@ when the activity is cancelled meanwhile.
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -208,7 +209,8 @@ class ProviderActivities:
 async def finished(work: Coroutine[Any, Any, T]) -> T:
     """Let `work` end even if the activity is cancelled meanwhile: what is on the wire is worth more than the seconds."""
     task: asyncio.Task[T] = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        return await task
+    # Cancelled twice, by a decision and then by a worker that stops, it is not broken off either.
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    return task.result()

@@ -23,7 +23,7 @@ from activities.calling import read, recorded
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact, late_of
 from activities.ports import World
-from activities.waiting import next_instant
+from activities.waiting import again
 from domain import lookups as reading
 from domain.calls import Lookup as LookupModel
 from domain.contract import Contract
@@ -233,7 +233,7 @@ def _fact(world: World, case: Case, lookup: LookupModel, index: int, seen: Seen,
         case "page":
             base |= _nothing(case, index, began, now, proves=lookup.proves_absence)
         case "failed":
-            base |= {"meaning": "failed", "next_at": _again(case, now, found.delay_ms)}
+            base |= {"meaning": "failed", "next_at": again(case, "lookup", now, found.delay_ms)}
     return Lookup.model_validate(base)
 
 
@@ -245,7 +245,7 @@ def _nothing(case: Case, index: int, began: datetime, now: datetime, *, proves: 
     if proof is not None and began >= proof:
         return {"meaning": "absent", "exhausted": True}
     if began < visible:
-        return {"meaning": "none", "next_at": min(_again(case, now, None), visible)}
+        return {"meaning": "none", "next_at": min(again(case, "lookup", now, None), visible)}
     if proof is None or (deadline is not None and proof > deadline):
         return {"meaning": "none", "exhausted": True}
     return {"meaning": "none", "next_at": proof}
@@ -274,9 +274,3 @@ def _waited(world: World, case: Case, lookup: LookupModel, index: int) -> Lookup
         at=now, actor=world.identity, meaning="none", entry=index, word="webhook", exhausted=over,
         next_at=None if over else min(until, deadline),
     )  # fmt: skip
-
-
-def _again(case: Case, now: datetime, hint_ms: int | None) -> datetime:
-    standing = case.standing
-    deadline = standing.deadlines.get("lookup")
-    return next_instant(case.contract, stream=case.record.stream, now=now, hint_ms=hint_ms, tries=standing.tries, deadline=deadline)

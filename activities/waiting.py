@@ -7,11 +7,11 @@ is handed back to the server, which keeps the timer while the worker keeps nothi
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from activities.heads import progress_text
+from activities.case import Case
 from domain.contract import Contract
 from domain.polling import LONGEST, next_delay
 from domain.stages import Poll
-from domain.standing import Standing
+from domain.standing import Standing, progress_text
 
 
 @dataclass
@@ -42,6 +42,14 @@ def next_instant(contract: Contract, *, stream: str, now: datetime, hint_ms: int
     hint = None if hint_ms is None else timedelta(milliseconds=hint_ms)
     end = deadline or now + LONGEST
     return now + next_delay(poll_of(contract), hint=hint, attempt=tries + 1, seed=stream, now=now, deadline=end)
+
+
+def again(case: Case, clock: str, now: datetime, hint_ms: int | None) -> datetime:
+    """When a step that `clock` bounds is to be tried again."""
+    standing = case.standing
+    return next_instant(
+        case.contract, stream=case.record.stream, now=now, hint_ms=hint_ms, tries=standing.tries, deadline=standing.deadlines.get(clock)
+    )
 
 
 def waiting_line(standing: Standing) -> str:

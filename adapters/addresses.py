@@ -1,6 +1,6 @@
 """Which addresses may be called, and what an address is.
 
-* One parse. An address is read once into an `Address`; that object is compared and that object is sent. What two parsers
+* One parse at the executor. An address is read once into an `Address`; that object is compared and that object is sent. What two parsers
   could read differently is refused: userinfo, backslashes, control characters, spaces, fragments, scheme-relative forms,
   dots at the end of a host, numbers that pass for IPv4, escapes in a host.
 * Origins are compared as (scheme, host, port), the host in its IDNA form, the port with its default filled in.
@@ -22,12 +22,12 @@ from functools import lru_cache
 import idna
 
 from domain.errors import AddressError
+from domain.origins import DEFAULT_PORTS
 
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """(host, port) -> addresses as text, best first. Raises OSError if the name has none."""
 
-DEFAULT_PORTS = {"https": 443, "http": 80}
 MAX_ADDRESS = 8192
 
 _SHAPE = re.compile(r"(https?)://([^/?#]+)(/[^?#]*)?(\?[^#]*)?", re.IGNORECASE | re.ASCII)

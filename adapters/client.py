@@ -227,9 +227,11 @@ class Sakshi:
         """Send a signal; False if no workflow is open that could take it."""
         from temporalio.service import RPCError, RPCStatusCode
 
+        from adapters.temporal import RPC_TIMEOUT
+
         client = await self.temporal()
         try:
-            await client.get_workflow_handle(stream).signal(signal, payload, rpc_timeout=timedelta(seconds=10))
+            await client.get_workflow_handle(stream).signal(signal, payload, rpc_timeout=RPC_TIMEOUT)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return False

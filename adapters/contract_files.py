@@ -8,9 +8,9 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Final
 
@@ -74,15 +74,6 @@ class ContractFolder:
         if not fitting:
             raise self._not_found(reference, name)
         return max(fitting, key=lambda contract: contract.version)
-
-    def check(self, paths: Iterable[Path]) -> list[Finding]:
-        """Everything that is wrong with the files, and what they leave unsafe without accepting it."""
-        today = datetime.now(UTC).date()
-        return [finding for path in paths for finding in check(path, today)]
-
-    def json_schema(self) -> JsonSchemaValue:
-        """The language as JSON Schema, for editors."""
-        return json_schema()
 
     def _files(self) -> Iterator[tuple[str, str | None, Path]]:
         for path in sorted(self._path.glob("*.yaml")):

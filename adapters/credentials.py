@@ -98,13 +98,6 @@ class Credentials:
         """Whose account it is at the provider: a plain text that approvals cover. Raises `CredentialError`."""
         return self._load(name).account
 
-    def names_present(self) -> tuple[str, ...]:
-        """The names that lead to something, sorted. Whether it can be read, `account` tells."""
-        names = {key.removeprefix(PREFIX).lower() for key in self._environ if key.startswith(PREFIX)}
-        if self._folder is not None and self._folder.is_dir():
-            names |= {entry.name for entry in self._folder.iterdir() if entry.is_file()}
-        return tuple(sorted(name for name in names if _NAME.fullmatch(name)))
-
     def _load(self, name: str) -> Credential:
         if not _NAME.fullmatch(name):
             raise CredentialError("a credential's name is not `[a-z0-9_]{1,64}`")

@@ -33,7 +33,7 @@ from domain.contract import Contract
 from domain.contract_loading import contract_from_canonical
 from domain.errors import BadInput, NotFound
 from domain.evidence import Json, instant_text
-from domain.fingerprint import mark, shape, token_digest
+from domain.fingerprint import mark, token_digest
 
 BODIES = "bodies"
 _BODY = re.compile(r"[0-9a-f]{64}\.bin")
@@ -93,7 +93,7 @@ def _token(contract: Contract, digest: bytes) -> str | None:
     token = contract.create.token
     if token is None or token.source:
         return None
-    return shape(digest, format=token.format, min=token.min, max=token.max, charset=token.charset)
+    return token.shaped(digest)
 
 
 async def escalate(dossier: Dossier, results: ResultStore, directory: Path, *, force: bool = False) -> Escalated:
@@ -111,7 +111,7 @@ async def escalate(dossier: Dossier, results: ResultStore, directory: Path, *, f
         faults = await _write_bodies(dossier, results, bodies, packing)
         for name, text in _texts(dossier, faults).items():
             await packing.add(folder, name, text)
-        await folder.write(MANIFEST, _once(packing.manifest(dossier)))
+        await folder.write_whole(MANIFEST, packing.manifest(dossier))
         packing.close_with(MANIFEST, packing.manifest(dossier))
         await beside.write(zipped, _chunks(packing.file))
         if bodies is not None:
@@ -205,7 +205,7 @@ class _Packing:
         self._zip = zipfile.ZipFile(self.file, "w", zipfile.ZIP_DEFLATED)
 
     async def add(self, folder: OutputFolder, name: str, data: bytes, *, below: str = "") -> None:
-        await folder.write(name, _once(data))
+        await folder.write_whole(name, data)
         self.digests[f"{below}{name}"] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
         self._put(f"{below}{name}", data)
 
@@ -230,10 +230,6 @@ class _Packing:
         info.compress_type = zipfile.ZIP_DEFLATED
         info.external_attr = 0o100600 << 16
         self._zip.writestr(info, data)
-
-
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data
 
 
 async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:

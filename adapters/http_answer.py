@@ -17,7 +17,8 @@ import httpx
 from adapters.credentials import Secret
 from adapters.http_auth import mask, mask_bytes
 from adapters.http_body import Undecodable, decoder_for, raw_limit
-from adapters.http_pace import Gate
+from adapters.http_pace import Turnstile
+from domain.bodies import header
 from domain.exchange import Answer, CallPolicy, Fault, NoAnswer
 
 _SLOW = (TimeoutError, httpcore.TimeoutException, httpx.TimeoutException)
@@ -55,7 +56,7 @@ class StreamedAnswer:
         *,
         began: datetime,
         deadline: float,
-        gate: Gate | None,
+        gate: Turnstile | None,
     ) -> None:
         headers = ((name.decode("latin-1").lower(), mask(secrets, value.decode("latin-1"))) for name, value in response.headers.raw)
         self.answer = Answer(response.status_code, tuple(headers))
@@ -73,7 +74,7 @@ class StreamedAnswer:
 
     def header(self, name: str) -> str:
         """All values of a header, joined; empty if there is none."""
-        return ", ".join(value for key, value in self.answer.headers if key == name)
+        return header(self.answer, name)
 
     def chunks(self) -> AsyncGenerator[bytes]:
         """The decoded body. Ends early, without raising, where the body is not whole."""

@@ -75,25 +75,47 @@ def apply(use: AuthUse, credentials: Credentials, origin: Origin, tenant: str) -
 
 
 def mask(secrets: tuple[Secret, ...], text: str) -> str:
-    """The text with every secret, plain or percent-encoded, replaced: providers echo what they were sent."""
-    for needle in _needles(secrets):
-        if needle in text:
-            text = text.replace(needle, "*" * len(needle))
-    return text
+    """The text with every secret replaced, in whatever form it was written: providers echo what they were sent."""
+    return mask_bytes(secrets, text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def mask_bytes(secrets: tuple[Secret, ...], body: bytes) -> bytes:
     """`mask` for a body. The length stays as it was."""
-    for needle in _needles(secrets):
-        raw = needle.encode()
-        if raw in body:
+    for text in (secret.reveal() for secret in secrets if len(secret.reveal()) >= MASKED_FROM):
+        raw = text.encode()
+        if any(escape in body for escape in _ESCAPES):
+            body = _written(text).sub(lambda found: b"*" * len(found.group()), body)
+        elif raw in body:
             body = body.replace(raw, b"*" * len(raw))
     return body
 
 
-def _needles(secrets: tuple[Secret, ...]) -> tuple[str, ...]:
-    texts = [secret.reveal() for secret in secrets if len(secret.reveal()) >= MASKED_FROM]
-    return tuple(dict.fromkeys([*texts, *(quote(text, safe="") for text in texts)]))
+_ESCAPES = (b"\\", b"%", b"&")
+
+
+def _written(text: str) -> re.Pattern[bytes]:
+    """A secret with each character in any form that survives decoding: JSON's escapes, percent-encoding, HTML's references.
+
+    JSON is decoded after masking, and many encoders escape `/`, `+` and `=`: what was not masked as written would be recorded as meant.
+    """
+    return re.compile(b"".join(map(_forms, text)))
+
+
+def _forms(letter: str) -> bytes:
+    units = letter.encode("utf-16-be")
+    forms: list[bytes] = []  # escaped ones first: half of an escape must not be left behind
+    forms.append(b"".join(rb"\\+u(?i:%02x%02x)" % (units[index], units[index + 1]) for index in range(0, len(units), 2)))
+    forms.append(b"".join(b"%%(?i:%02x)" % byte for byte in letter.encode()))
+    forms.append(b"&#(?:0*%d|(?i:x0*%x));" % (ord(letter), ord(letter)))
+    if letter in "\"\\/":
+        forms.append(rb"\\+" + re.escape(letter.encode()))
+    if letter in _NAMED:
+        forms.append(b"&%s;" % _NAMED[letter])
+    forms.append(re.escape(letter.encode()))
+    return b"(?:" + b"|".join(forms) + b")"
+
+
+_NAMED = {"&": b"amp", "<": b"lt", ">": b"gt", '"': b"quot", "'": b"apos"}
 
 
 def _values(use: AuthUse, value_of: Callable[[str], str]) -> dict[str, str]:

@@ -8,8 +8,8 @@ import asyncio
 from collections import deque
 
 
-class Gate:
-    """The turnstile of one credential and host."""
+class Turnstile:
+    """Of one credential and host."""
 
     def __init__(self) -> None:
         self._busy = 0
@@ -67,13 +67,13 @@ class Gate:
 
 
 class Pace:
-    """All gates of a process. Only calls with a limit pass through one."""
+    """All turnstiles of a process. Only calls with a limit pass through one."""
 
     def __init__(self) -> None:
-        self._gates: dict[tuple[str, str], Gate] = {}
+        self._gates: dict[tuple[str, str], Turnstile] = {}
 
-    async def enter(self, credential: str, host: str, parallel: int | None, per_second: float | None) -> Gate:
-        """A turn at the gate of this credential and host."""
-        gate = self._gates.setdefault((credential, host), Gate())
+    async def enter(self, credential: str, host: str, parallel: int | None, per_second: float | None) -> Turnstile:
+        """A turn at the turnstile of this credential and host."""
+        gate = self._gates.setdefault((credential, host), Turnstile())
         await gate.enter(parallel, per_second)
         return gate

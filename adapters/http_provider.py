@@ -30,7 +30,7 @@ from adapters.addresses import Address, AddressRules, Origin, OriginPattern, Res
 from adapters.credentials import Credentials
 from adapters.http_answer import StreamedAnswer, Unanswered
 from adapters.http_auth import apply, names_of
-from adapters.http_pace import Gate, Pace
+from adapters.http_pace import Pace, Turnstile
 from adapters.http_request import wired
 from adapters.http_wire import Journey, NameUnknown, PinnedTransport, TlsFailed, TooLate
 from domain.errors import AddressError, CredentialError, SakshiError
@@ -120,7 +120,7 @@ class HttpProvider:
     async def _send(
         self, request: Request, policy: CallPolicy, began: datetime, deadline: float, journey: Journey
     ) -> StreamedAnswer | NoAnswer:
-        gate: Gate | None = None
+        gate: Turnstile | None = None
         opened: StreamedAnswer | None = None
         try:
             async with asyncio.timeout_at(deadline):
@@ -143,7 +143,7 @@ class HttpProvider:
                 gate.leave()
         return _without_answer(error, journey)
 
-    async def _turn(self, origin: Origin, use: AuthUse, policy: CallPolicy) -> Gate | None:
+    async def _turn(self, origin: Origin, use: AuthUse, policy: CallPolicy) -> Turnstile | None:
         """Wait for a turn, where the policy limits, but not past the instant by which the first byte has to leave."""
         if policy.parallel is None and policy.per_second is None:
             return None

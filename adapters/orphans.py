@@ -19,8 +19,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
 from adapters.sql_projection import StreamRow
+from adapters.temporal import RPC_TIMEOUT, described
 from adapters.witnesses import witnesses
-from adapters.workflow_starts import RPC_TIMEOUT, described, lost_entries
+from adapters.workflow_starts import lost_entries
 from domain.errors import Unreachable
 from domain.evidence import bounded, instant_text
 from domain.messages import OPERATION_WORKFLOW
@@ -101,7 +102,7 @@ def _unknown_to_temporal(row: StreamRow) -> str:
 
 
 async def _ended(client: Client, workflow: WorkflowExecutionDescription) -> str:
-    status = "closed" if workflow.status is None else workflow.status.name.lower().replace("_", " ")
+    status = _how(workflow.status)
     if workflow.status is not WorkflowExecutionStatus.TERMINATED:
         return f"its workflow {status} before the operation had ended"
     handle = client.get_workflow_handle(workflow.id, run_id=workflow.run_id)
@@ -115,14 +116,17 @@ async def _ended(client: Client, workflow: WorkflowExecutionDescription) -> str:
     return "its workflow was terminated"
 
 
+def _how(status: WorkflowExecutionStatus | None) -> str:
+    return "closed" if status is None else status.name.lower().replace("_", " ")
+
+
 async def _strangers(client: Client, books: LedgerBooks) -> AsyncIterator[Apart]:
     seen: dict[str, Apart] = {}
     async for one in client.list_workflows(f"{_OURS} AND ExecutionStatus = 'Running'", rpc_timeout=RPC_TIMEOUT):
         seen[one.id] = _stranger(one.id, one.run_id, one.start_time, "runs")
     closed = client.list_workflows(f"{_OURS} AND ExecutionStatus != 'Running'", limit=CLOSED_LOOKED_AT, rpc_timeout=RPC_TIMEOUT)
     async for one in closed:
-        status = "closed" if one.status is None else one.status.name.lower().replace("_", " ")
-        seen.setdefault(one.id, _stranger(one.id, one.run_id, one.start_time, status))
+        seen.setdefault(one.id, _stranger(one.id, one.run_id, one.start_time, _how(one.status)))
     held = await books.held(seen)
     for id in sorted(seen.keys() - held):
         yield seen[id]

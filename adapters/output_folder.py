@@ -66,6 +66,10 @@ class OutputFolder:
                 continue
             raise self._there(name)
 
+    async def write_whole(self, name: str, data: bytes) -> None:
+        """Write what is small enough to be held."""
+        await self.write(name, _once(data))
+
     async def write(self, name: str, chunks: AsyncIterator[bytes]) -> None:
         """Write under a name of no meaning."""
         temporary = f".{name}.{secrets.token_hex(8)}.part"
@@ -104,3 +108,7 @@ class OutputFolder:
 
     def _unwritable(self, name: str, error: OSError) -> BadInput:
         return BadInput(f"{self._path / name} can't be written: {error.strerror}")
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data

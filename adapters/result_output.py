@@ -41,7 +41,7 @@ async def write_out(
             folder.refuse_existing([*names, MANIFEST])
         for name, output in zip(names, outputs, strict=True):
             await folder.write(name, _verified(store, output))
-        await folder.write(MANIFEST, _once(manifest(names, outputs)))
+        await folder.write_whole(MANIFEST, manifest(names, outputs))
         folder.name_all(force=force)
         return (*names, MANIFEST)
 
@@ -77,7 +77,3 @@ async def _verified(store: ResultStore, output: Output) -> AsyncIterator[bytes]:
             f"the stored result {output.key} is not what was recorded: sha256 {output.sha256}, {output.size} bytes",
             hint="nothing was written; `resolve ID recollect`, or restore the result store",
         )
-
-
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data

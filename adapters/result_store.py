@@ -2,6 +2,8 @@
 
 * What is staged lives below `.staging/`, is durable once sealed and never visible as a result. What is published stands under
   `tenant/operation/sha256`. A cut write leaves nothing under either name.
+* Two attempts that are alive at once may write under one staging key: each writes a part of its own, and neither beginning, nor
+  giving up, nor sealing takes away what the other has. Only `discard` does.
 * Writes and reads are streams of bounded parts; nothing is held whole.
 * Every key is checked segment by segment before any path is made of it.
 * In a folder all is for its owner only (0700, 0600), and durable means synced: the bytes before the name, then the folder.
@@ -12,6 +14,7 @@ import asyncio
 import contextlib
 import os
 import re
+import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -50,9 +53,9 @@ class ObstoreResults:
     @contextlib.asynccontextmanager
     async def stage(self, staging: str) -> AsyncGenerator["_Writing"]:
         key = _staging_key(staging)
-        await self.discard(staging)
         if self._folder is not None:
             await asyncio.to_thread(self._folder.make_parents, key)
+            await asyncio.to_thread(self._folder.clear_cut, key)
         writing = _Writing(self._store, key, self._folder)
         try:
             yield writing
@@ -118,7 +121,8 @@ class _Writing:
         self._store = store
         self._folder = folder
         # In a folder the name that counts is given only when the bytes are synced.
-        name = key if folder is None else _part(key)
+        self._part = _part(key, secrets.token_hex(8))
+        name = key if folder is None else self._part
         self._writer = obstore.open_writer_async(store, name, buffer_size=PART_BYTES, max_concurrency=_PARALLEL)
         self._open = True
         # Each call of the library crosses threads: small chunks are gathered first.
@@ -137,7 +141,7 @@ class _Writing:
             await self._writer.close()
             self._open = False
             if self._folder is not None:
-                await asyncio.to_thread(self._folder.seal, self._key)
+                await asyncio.to_thread(self._folder.seal, self._key, self._part)
 
     async def _pass_on(self) -> None:
         gathered, self._gathered = bytes(self._gathered), bytearray()
@@ -152,7 +156,7 @@ class _Writing:
         with contextlib.suppress(BaseError, OSError):
             await self._writer.__aexit__(_Cut, _Cut(), None)  # pyright: ignore[reportUnknownMemberType]
         if self._folder is not None:
-            await asyncio.to_thread(self._folder.forget, self._key)
+            await asyncio.to_thread(self._folder.forget_part, self._part)
 
 
 class _Cut(Exception):
@@ -179,8 +183,8 @@ class _Folder:
                 path.mkdir(mode=0o700)
                 _sync(path.parent)
 
-    def seal(self, key: str) -> None:
-        part, path, media = self.root / _part(key), self.root / key, self.root / _media(key)
+    def seal(self, key: str, part_key: str) -> None:
+        part, path, media = self.root / part_key, self.root / key, self.root / _media(key)
         for written in (media, part):
             written.chmod(0o600)
             _sync(written)
@@ -197,13 +201,25 @@ class _Folder:
                 raise
         _sync(path.parent)
 
+    def clear_cut(self, key: str) -> None:
+        """Remove what cut writes left, but for the newest: whose that is may be alive, and crashes in a row must not fill the disk."""
+        parts = {part: _written(part) for part in (self.root / key).parent.glob(f"{Path(key).name}.part-*")}
+        for part in sorted(parts, key=parts.__getitem__)[:-1]:
+            part.unlink(missing_ok=True)
+
     def forget(self, key: str) -> None:
         """Remove a staged object and whatever cut writes of it left."""
         path = self.root / key
-        part = path.parent / _part(path.name)
-        for leftover in [path, path.parent / _media(path.name), part, *path.parent.glob(f"{part.name}#*")]:
+        for leftover in [path, path.parent / _media(path.name), *path.parent.glob(f"{path.name}.part-*")]:
             leftover.unlink(missing_ok=True)
         self._tidy(key)
+
+    def forget_part(self, part: str) -> None:
+        """Remove what one cut write left."""
+        path = self.root / part
+        for leftover in [path, *path.parent.glob(f"{path.name}#*")]:
+            leftover.unlink(missing_ok=True)
+        self._tidy(part)
 
     def _tidy(self, key: str) -> None:
         path = (self.root / key).parent
@@ -251,13 +267,22 @@ def _published_key(key: str) -> str:
     return key
 
 
-def _part(key: str) -> str:
-    return f"{key}.part"
+def _part(key: str, of: str) -> str:
+    """What one write fills until it is sealed."""
+    return f"{key}.part-{of}"
 
 
 def _media(key: str) -> str:
     """Where the media type of a staged object is kept."""
     return f"{key}.media"
+
+
+def _written(path: Path) -> float:
+    """When a file was last written; never, if it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _sync(path: Path) -> None:

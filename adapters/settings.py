@@ -21,10 +21,11 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from adapters.addresses import parse_origin
 from domain.errors import AddressError, BadInput
+from domain.messages import CALLERS_ID, PERSON
 
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "SAKSHI_"
-_PERSON = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
+_PERSON = re.compile(PERSON)
 
 TargetSets = dict[str, dict[str, str]]
 
@@ -75,7 +76,7 @@ class Settings(BaseSettings):
     local_user: Annotated[str, Field(description="Who acts where no one is named. Unset: the user of this machine.")] = Field(
         default_factory=_local_user
     )
-    tenant: Annotated[str, Field(description="The tenant where none is named.", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")] = "local"
+    tenant: Annotated[str, Field(description="The tenant where none is named.", pattern=f"^{CALLERS_ID}$")] = "local"
     slots_effects: Annotated[int, Field(description="Creates and cancels that one worker does at a time.", ge=1, le=10_000)] = 20
     slots_reads: Annotated[int, Field(description="Status reads and collections that one worker does at a time.", ge=1, le=10_000)] = 100
     slots_workflows: Annotated[int, Field(description="Workflow tasks that one worker does at a time.", ge=2, le=10_000)] = 40

@@ -15,7 +15,6 @@ from adapters.sql_ledger import SqlLedger, reading
 from adapters.sql_projection import StreamRow, plain
 from adapters.sql_tables import streams
 from adapters.sql_verifying import Difference, Verification
-from domain.errors import BadInput, NotFound
 from domain.messages import Known
 from domain.standing import FINAL
 
@@ -43,16 +42,6 @@ class LedgerBooks:
             return [start] if start in ids else ids
 
         return await reading(self._engines, body)
-
-    async def resolve(self, prefix: str) -> str:
-        """The one id that begins with `prefix`. Raises NotFound, or BadInput if there are several."""
-        found = await self.find(prefix)
-        if not found:
-            raise NotFound("the ledger holds no operation whose id begins like that", hint="python starter.py list")
-        if len(found) > 1:
-            more = ", ..." if len(found) == AMBIGUOUS_SHOWN else ""
-            raise BadInput("several operations begin like that", hint=", ".join(found) + more)
-        return found[0]
 
     async def row(self, stream: str) -> StreamRow:
         """A stream's row. Raises UnknownStream."""

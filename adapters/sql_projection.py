@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from domain.errors import Tampered
+from domain.errors import Tampered, UnknownStream
 from domain.evidence import instant_text, recordable
 from domain.fingerprint import canonical, sha256_hex
 from domain.lifecycle import next_step
@@ -122,6 +122,11 @@ def job_scope(standing: Standing, job: str | None) -> str | None:
         return None
     opened = standing.opened
     return sha256_hex(canonical(recordable([opened.contract, opened.origin, opened.credential.get("account", ""), job])))
+
+
+def unknown_stream() -> UnknownStream:
+    """What every reader says of a stream that is not there."""
+    return UnknownStream("the ledger holds no operation of that id", hint="python starter.py list")
 
 
 def plain(value: str | None) -> str | None:

@@ -5,11 +5,11 @@ Nothing that is read is believed: bytes are hashed again, and what is not an ent
 
 from sqlalchemy import Connection, bindparam, select
 
-from adapters.sql_projection import plain
+from adapters.sql_projection import plain, unknown_stream
 from adapters.sql_tables import contracts, entries, payloads, streams
 from adapters.sql_writing import taken_by
 from domain.chain import Entry, read_entry
-from domain.errors import NotFound, Tampered, UnknownStream
+from domain.errors import NotFound, Tampered
 from domain.fingerprint import sha256_hex
 
 _ENTRIES = (
@@ -52,7 +52,7 @@ def entries_of(connection: Connection, stream: str, *, after: int = -1, limit: i
     """Entries in order, from the one after `after`. Raises UnknownStream, Tampered."""
     rows = connection.execute(_ENTRIES.limit(limit), {"stream": plain(stream), "after": after}).all()
     if not rows and connection.execute(_KNOWN, {"stream": plain(stream)}).first() is None:
-        raise UnknownStream("the ledger holds no operation of that id", hint="python starter.py list")
+        raise unknown_stream()
     try:
         return [read_entry(prev=prev, hash=digest, raw=bytes(raw)) for prev, digest, raw in rows]
     except (ValueError, KeyError, TypeError):

@@ -14,10 +14,10 @@ from typing import cast
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, bindparam, insert, select, union, update
 
-from adapters.sql_projection import Columns, columns_of, plain
+from adapters.sql_projection import Columns, columns_of, plain, unknown_stream
 from adapters.sql_tables import contracts, entries, payloads, streams
 from domain.chain import Fault, Stored, read_entry, verify_chain
-from domain.errors import Tampered, UnknownStream
+from domain.errors import Tampered
 from domain.evidence import Commitment, Erased, Evidence, Opened, Pruned, Ref, RequestFacts, parse_evidence
 from domain.fingerprint import sha256_hex
 from domain.folding import apply, opened_standing
@@ -112,7 +112,7 @@ def verify(connection: Connection, ledger_id: str, stream: str, known: Known | N
     fault = verify_chain(ledger_id, stream, walk.over(_stored(connection, stream)), head=head)
     row = connection.execute(_HEAD, {"stream": plain(stream)}).first()
     if walk.last is None and row is None and known is None:
-        raise UnknownStream("the ledger holds no operation of that id", hint="python starter.py list")
+        raise unknown_stream()
     if fault is None and walk.unreadable is not None:
         fault = Fault(walk.unreadable, UNREADABLE)
     if fault is None and walk.last is not None:
@@ -133,7 +133,7 @@ def rebuild(connection: Connection, ledger_id: str, stream: str, *, repair: bool
     fold: list[Standing] = []
     fault = verify_chain(ledger_id, stream, _folded(walk.over(_stored(connection, stream)), fold))
     if walk.last is None and found is None:
-        raise UnknownStream("the ledger holds no operation of that id", hint="python starter.py list")
+        raise unknown_stream()
     if fault is not None or walk.last is None or walk.unreadable is not None:
         at, what = (fault.seq, fault.what) if fault else (walk.unreadable or 0, UNREADABLE)
         raise Tampered(f"{stream}, entry {at}: {what}", hint="a row is rebuilt only from a chain that holds")

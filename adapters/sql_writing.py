@@ -19,10 +19,11 @@ from adapters.sql_projection import (
     StreamRow,
     columns_of,
     plain,
+    unknown_stream,
 )
 from adapters.sql_tables import Plain, contracts, entries, payloads, streams
 from domain.chain import first_prev, make_entry
-from domain.errors import BadInput, LedgerRegressed, Refused, UnknownStream
+from domain.errors import BadInput, LedgerRegressed, Refused
 from domain.evidence import Erased, instant_text
 from domain.fingerprint import sha256_hex
 from domain.folding import fold
@@ -167,7 +168,7 @@ def taken_by(connection: Connection, *, stream: object, tenant: object, contract
 def _one(connection: Connection, statement: Select[Any], stream: str) -> StreamRow:
     found = connection.execute(statement, {"stream": plain(stream)}).first()
     if found is None:
-        raise UnknownStream("the ledger holds no operation of that id", hint="python starter.py list")
+        raise unknown_stream()
     return StreamRow(*found)
 
 

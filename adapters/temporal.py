@@ -14,7 +14,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import DataConverter, DefaultFailureConverter, PayloadConverter
@@ -141,6 +141,22 @@ async def live_workers(client: Client, queue: str) -> int:
     return len({poller.identity for poller in described.pollers if poller.last_access_time.ToDatetime(tzinfo=UTC) >= since})
 
 
+async def described(client: Client, stream: str) -> WorkflowExecutionDescription | None:
+    """The newest workflow of a stream, running or closed; None if Temporal knows none. Raises Unreachable."""
+    try:
+        return await client.get_workflow_handle(stream).describe(rpc_timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise Unreachable(f"Temporal can't tell whether {stream} runs ({error.status.name.lower()})") from None
+
+
+async def run_of(client: Client, stream: str) -> str | None:
+    """Run id of the workflow of a stream that runs; None if none does. Raises Unreachable."""
+    found = await described(client, stream)
+    return None if found is None or found.status is not WorkflowExecutionStatus.RUNNING else found.run_id
+
+
 class TemporalRuns:
     """The port `Runs`: which run of an operation is the current one, and waking it."""
 
@@ -148,13 +164,7 @@ class TemporalRuns:
         self._client = client
 
     async def current_run(self, stream: str) -> str | None:
-        try:
-            described = await self._client.get_workflow_handle(stream).describe(rpc_timeout=RPC_TIMEOUT)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise Unreachable(f"Temporal can't tell the current run ({error.status.name.lower()})") from None
-        return described.run_id if described.status is WorkflowExecutionStatus.RUNNING else None
+        return await run_of(self._client, stream)
 
     async def wake(self, stream: str, source: str) -> None:
         try:

@@ -8,7 +8,6 @@ anyone may send (a signal) and what a provider said (the answer in a heartbeat) 
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import cast
 
 from google.protobuf.message import Message
@@ -18,10 +17,10 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from adapters.temporal import RPC_TIMEOUT
 from domain.chain import Entry
 from domain.errors import Unreachable
 
-RPC_TIMEOUT = timedelta(seconds=10)
 MAX_DEPTH = 32
 
 

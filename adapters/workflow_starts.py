@@ -8,21 +8,19 @@
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
-from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from activities.ports import Ledger, Record
+from adapters.temporal import RPC_TIMEOUT, run_of
 from adapters.witnesses import Witness, missing, witnesses
 from domain.chain import Entry
 from domain.errors import Refused, Unreachable
 from domain.evidence import bounded
 from domain.messages import OPERATION_WORKFLOW, QUEUE_LEDGER, Known, OperationInput
-
-RPC_TIMEOUT = timedelta(seconds=10)
 
 
 async def start(client: Client, ledger: Ledger, record: Record) -> None:
@@ -57,22 +55,6 @@ async def start_again(client: Client, ledger: Ledger, record: Record) -> bool:
             hint=f"python starter.py status {record.stream}",
         )
     return known == head_of(record)
-
-
-async def run_of(client: Client, stream: str) -> str | None:
-    """Run id of the workflow of a stream that runs; None if none does. Raises Unreachable."""
-    found = await described(client, stream)
-    return None if found is None or found.status is not WorkflowExecutionStatus.RUNNING else found.run_id
-
-
-async def described(client: Client, stream: str) -> WorkflowExecutionDescription | None:
-    """The newest workflow of a stream, running or closed; None if Temporal knows none. Raises Unreachable."""
-    try:
-        return await client.get_workflow_handle(stream).describe(rpc_timeout=RPC_TIMEOUT)
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return None
-        raise Unreachable(f"Temporal can't tell whether {stream} runs ({error.status.name.lower()})") from None
 
 
 def head_of(record: Record) -> Known:

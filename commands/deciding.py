@@ -1,5 +1,6 @@
 """`cancel` and `resolve`: what a person says. Recorded whether accepted or refused, and the verdict is waited for."""
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,8 +110,10 @@ def _instant(text: str) -> datetime:
 
 def person(given: str | None, local: str) -> str:
     """Who speaks. Raises BadInput."""
+    from domain.messages import PERSON
+
     name = local if given is None else given
-    if not 0 < len(name) <= 128 or any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
+    if not re.fullmatch(PERSON, name):
         raise BadInput("--by is text of 1 to 128 characters without control characters")
     return name
 

@@ -146,7 +146,8 @@ def result(
 ) -> None:
     """The verified result, and with --output its bytes, verified again on the way out."""
     from adapters.client import sakshi
-    from adapters.result_store import ObstoreResults, write_out
+    from adapters.result_output import write_out
+    from adapters.result_store import ObstoreResults
     from adapters.settings import load_settings
     from adapters.showing.text import result_text
     from domain.errors import BadInput, Refused

@@ -100,6 +100,13 @@ def fail(error: SakshiError, *, as_json: bool) -> int:
     return error.exit_code
 
 
+def refuse_beside(because: str, **others: object) -> None:
+    """Raises BadInput if any of the options is given."""
+    given = [f"--{name}" for name, value in others.items() if value is not None]
+    if given:
+        raise BadInput(f"{because}, so {' and '.join(given)} can't be given")
+
+
 class Usage(BadInput):
     """What was typed is no command of ours."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from commands.output import AsJson, ExitCode, note, perform, stop, write_json, write_text
+from commands.output import AsJson, ExitCode, note, perform, refuse_beside, stop, write_json, write_text
 from domain.errors import BadInput
 
 if TYPE_CHECKING:
@@ -39,13 +39,14 @@ def run(
     """Start one operation. It goes on whatever happens to this command."""
     from adapters.client import sakshi
     from adapters.settings import load_settings
-    from commands.surveying import continued, only_continue
+    from commands.surveying import continued
 
     limit = duration(timeout) if timeout else None
     if [contract, again, continue_].count(None) != 2:
         raise BadInput("name one of: a contract, --again ID, --continue ID", hint="python starter.py contracts list")
     if continue_ is not None:
-        only_continue(input=input, target=target, key=key, id=id, principal=principal, tenant=tenant, reason=reason)
+        others = {"input": input, "target": target, "key": key, "id": id, "principal": principal, "tenant": tenant, "reason": reason}
+        refuse_beside("--continue takes everything from the ledger", **others)
     settings = load_settings()
 
     async def work() -> int:
@@ -53,7 +54,7 @@ def run(
             if continue_ is not None:
                 return await _said(there, await continued(there, continue_), wait=wait, timeout=limit, as_json=as_json)
             if again is not None:
-                _only_again(input=input, target=target)
+                refuse_beside("--again takes contract, input and target from the old operation", input=input, target=target)
                 asked = await _again(there, again, key=key, principal=principal, reason=reason)
             else:
                 asked = _asked(settings, there, str(contract), input, target, key, principal, tenant, reason)
@@ -102,18 +103,12 @@ def _asked(
     )
 
 
-def _only_again(**others: object) -> None:
-    given = [f"--{name}" for name, value in others.items() if value is not None]
-    if given:
-        raise BadInput(f"--again takes contract, input and target from the old operation, so {' and '.join(given)} can't be given")
-
-
 async def _again(there: "Sakshi", prefix: str, *, key: str | None, principal: str | None, reason: str | None) -> "Asked":
     """The same input under the contract as it was pinned, for the same tenant; a new id, and so a new token."""
     from adapters.showing.status import effect_is_over
     from domain.contract_loading import contract_from_canonical
     from domain.errors import Refused
-    from domain.fingerprint import SALT_BYTES
+    from domain.fingerprint import committed_value
     from domain.opening import Asked
 
     if not reason:
@@ -130,7 +125,7 @@ async def _again(there: "Sakshi", prefix: str, *, key: str | None, principal: st
     kept = await there.ledger.payload(opened.input.ref)
     return Asked(
         contract=contract,
-        input=cast("Json", json.loads(kept[SALT_BYTES:])),
+        input=cast("Json", json.loads(committed_value(kept))),
         target=opened.target,
         tenant=opened.tenant,
         principal=principal or opened.principal,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, cast
 
 from commands.output import note, perform, write_json, write_text
-from domain.errors import BadInput, NotFound, Refused
+from domain.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from adapters.client import Sakshi, Started
@@ -39,7 +39,7 @@ def list_orphans(*, tenant: str | None, as_json: bool) -> None:
 async def continued(there: "Sakshi", prefix: str) -> "Started":
     """Start a new workflow for an operation that has none. Raises NotFound, Refused, Unreachable."""
     from adapters.client import Started
-    from adapters.workflow_starts import described
+    from adapters.temporal import described
 
     try:
         stream = await there.find(prefix)
@@ -54,10 +54,3 @@ async def continued(there: "Sakshi", prefix: str) -> "Started":
         note(f"{stream}: Temporal remembers entries that the ledger lacks. It is started, sends nothing, and waits for a human:")
         note("python starter.py list --orphans says what to do")
     return Started(stream, created=False)
-
-
-def only_continue(**others: object) -> None:
-    """`--continue` takes everything from the ledger. Raises BadInput."""
-    given = [f"--{name}" for name, value in others.items() if value is not None]
-    if given:
-        raise BadInput(f"--continue takes everything from the ledger, so {' and '.join(given)} can't be given")

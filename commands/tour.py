@@ -16,7 +16,8 @@ from ulid import ULID
 
 from adapters.client import Sakshi
 from adapters.contract_files import ContractFolder
-from adapters.result_store import ObstoreResults, write_out
+from adapters.result_output import write_out
+from adapters.result_store import ObstoreResults
 from adapters.showing.entries import evidence_of
 from adapters.showing.live import line_of
 from adapters.showing.text import evidence_text

@@ -1,6 +1,6 @@
 """Writes docs/failures.md from the matrix of lies: `python -m docs.write_failures`.
 
-Every line is what `tests/matrix` expects of its cells, and `tests/matrix/test_matrix.py` plays them all. Nothing is worded for one
+Every line is what `tests/matrix` expects of its cells, and the tests there play them all. Nothing is worded for one
 line alone: a lie is what the simulator says it is, an outcome what the rules of `tests/matrix/oracle.py` derive.
 """
 
@@ -19,7 +19,7 @@ PAGE = Path(__file__).with_name("failures.md")
 HEAD = """\
 # What comes of what a provider does wrong
 
-Made by `python -m docs.write_failures` from `tests/matrix/`; change that, not this page. `tests/matrix/test_matrix.py` plays it: {cells}
+Made by `python -m docs.write_failures` from `tests/matrix/`; change that, not this page. The tests there play it: {cells}
 cells on a real ledger, with the simulator's books beside them.
 
 In every cell, whatever else is said of it: the books and the ledger agree, `succeeded` has the very bytes that the provider made,

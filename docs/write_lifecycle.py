@@ -51,12 +51,6 @@ ENDED_TWICE = """\
 `verdict` stands for `failed` or `cancelled`, whichever the terminal observation says.
 """
 
-CLOCK_RULES = """\
-Absolute instants, set by the entry that enters. A new generation after proven absence keeps its create clock; `replay` and
-`retry_create` set a new one, `resume` a new result or cancel clock, `recollect` a new collect clock. A contract may set each but
-`lookup`, which is as long as `create`.
-"""
-
 
 def page() -> str:
     """The whole page."""

@@ -12,7 +12,6 @@ from domain.fingerprint import canonical, sha256_hex
 
 _ACTION = b"sakshi/action/v1\0"
 Answer = Literal["unattended", "needs_human", "no"]
-Verb = Literal["execute", "executeUnattended", "approve", "cancel", "resolve", "view"]
 
 
 class Question(Frozen):

@@ -12,10 +12,11 @@ from typing import Final
 
 import jsonschema_rs
 
+from domain.bodies import media_type
 from domain.errors import BadInput
 from domain.evidence import Check, Json, bounded
 from domain.expectations import Expectations
-from domain.input_schema import check_schema
+from domain.input_schema import check_schema, place_of
 from domain.measuring import Measured
 
 _UNREADABLE: Final = "a value that can't be read as one"
@@ -24,8 +25,8 @@ _MAX_PLACE: Final = 200
 
 def check(expected: Expectations, measured: Measured, content_type: str | None) -> tuple[Check, ...]:
     """One verdict for each check that there is: format, content_type, bytes, sha256, records, schema."""
-    found_type = None if content_type is None else media_type(content_type)
-    wanted_type = None if expected.content_type is None else media_type(expected.content_type)
+    found_type = None if content_type is None else media_type(content_type)[0]
+    wanted_type = None if expected.content_type is None else media_type(expected.content_type)[0]
     return (
         _format(measured),
         _compared(expected, "content_type", wanted_type, found_type, "no content type"),
@@ -34,11 +35,6 @@ def check(expected: Expectations, measured: Measured, content_type: str | None) 
         _compared(expected, "records", _text(expected.records), _text(measured.records), "nothing that can be counted"),
         _schema(expected, measured),
     )
-
-
-def media_type(content_type: str) -> str:
-    """The media type of a Content-Type, without parameters, in lower case."""
-    return content_type.partition(";")[0].strip().lower()
 
 
 def _format(measured: Measured) -> Check:
@@ -82,8 +78,7 @@ def _misfit(schema: str, value: Json) -> str | None:
         return f"could not be checked: {type(failed).__name__}"
     if error is None:
         return None
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
-    return f"{bounded('$' + path, _MAX_PLACE)}: {bounded(error.message, _MAX_PLACE)}"
+    return f"{bounded(place_of(error), _MAX_PLACE)}: {bounded(error.message, _MAX_PLACE)}"
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from domain.errors import AddressError
-from domain.grammar import Credential, Duration, NoExpressions, OptionalTexts, Positive, Size, Strict, Template, Word, expected
+from domain.grammar import CREDENTIAL, Credential, Duration, NoExpressions, OptionalTexts, Positive, Size, Strict, Template, Word, expected
 from domain.origins import origin_pattern
 from domain.patterns import pattern
 from domain.templates import compile_template
@@ -56,7 +56,7 @@ class Auth(Strict):
         if not (self.sigv4 is None) == (self.service is None) == (self.region is None):
             raise expected("sigv4, service and region together")
         named = {name for _, text in self.templates for name in _secrets(text)}
-        if self.kind in ("headers", "query") and (len(named) != 1 or not pattern("[a-z0-9_]{1,64}").matches(min(named))):
+        if self.kind in ("headers", "query") and (len(named) != 1 or not pattern(CREDENTIAL).matches(min(named))):
             raise expected("${secret.NAME} of exactly one credential, its name of lower-case letters, digits and _")
         return self
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, JsonValue, PrivateAttr, Tag, model_validator
 
-from domain.calls import Answer, CommonAnswer, Lookup, Output, Request, Source, Verify
+from domain.calls import CommonAnswer, Lookup
 from domain.connection import Auth, Deadlines, Http
 from domain.errors import AddressError, BadInput, InputInvalid
 from domain.expressions import Scope
@@ -37,13 +37,11 @@ from domain.grammar import (
     milliseconds,
 )
 from domain.input_schema import problems_of
-from domain.jsontext import check_carriable, parse_input
+from domain.jsontext import check_carriable
 from domain.origins import covers, origin_of, origin_pattern
 from domain.patterns import pattern
 from domain.stages import Cancel, Collect, Create, Observe, Webhook
 from domain.templates import fill_text
-
-__all__ = ["Answer", "Auth", "Contract", "ContractFacts", "Output", "Request", "Source", "Verify", "parse_input", "validate_input"]
 
 TARGET_PATTERNS = {"label": r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "origin": r"https?://[^/?#\\]+"}
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from typing import Final
 
-from domain.contract import Contract, Output
+from domain.calls import Output
+from domain.contract import Contract
 from domain.contract_checks import Problem
 from domain.contract_texts import Path
 from domain.grammar import parse_duration

@@ -5,6 +5,7 @@
     |  |- BadContract           a contract file breaks the language; holds findings with file, line, column
     |  |- InputInvalid          the operation's input breaks the contract's schema; holds JSON paths
     |  `- NotFound              no such operation, contract, file
+    |     `- UnknownStream      the ledger holds no stream of that id
     |- Refused                  understood, and not allowed (exit 3)
     |  `- NotPermitted          the stream, policy or state does not permit this effect; raised before a credential is read
     |- Unreachable              Temporal, the ledger or the store did not answer (exit 4)
@@ -14,7 +15,6 @@
     |- AddressError             an address breaks the rules of SECURITY.md S7; nothing was sent
     |- StaleOwner               a move or stay by an owner that the stream has moved on from
     |- LedgerRegressed          the ledger does not hold an entry that Temporal knows of
-    |- UnknownStream            the ledger holds no stream of that id
     `- EvidenceError            evidence of our own making that the tables do not allow: a bug, never data
 
 An error says what happened, to what, and (`hint`) what to do next. No error text holds a secret or the words of an

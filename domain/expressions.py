@@ -10,7 +10,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, Final, cast
 
@@ -79,10 +79,6 @@ class Scope:
         named["call"] = None if self.call_id is None else {"id": self.call_id}
         named["callback"] = None if self.callback_url is None else {"url": self.callback_url}
         return named
-
-    def with_values(self, **values: JsonValue) -> "Scope":
-        """The same scope with some roots set."""
-        return replace(self, **values)
 
 
 @dataclass(frozen=True, slots=True)

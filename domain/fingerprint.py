@@ -129,6 +129,11 @@ def commitment_payload(salt: bytes, value: object) -> bytes:
     return salt + canonical(value)
 
 
+def committed_value(payload: bytes) -> bytes:
+    """The canonical value in a `commitment_payload`."""
+    return payload[SALT_BYTES:]
+
+
 def commitment(payload: bytes) -> str:
     """The commitment to `commitment_payload`: what an entry may show of a guessable value."""
     return sha256_hex(_COMMIT + payload)

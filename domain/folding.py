@@ -6,7 +6,7 @@
 * A job id, once known, is not overwritten, and neither is the first verdict; generations only grow.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -43,7 +43,7 @@ def opened_standing(opened: Opened) -> Standing:
     return Standing(opened=opened, facts=facts, state_since=opened.at, reconcile_left=facts.reconcile_entries)
 
 
-def fold(entries: "list[Entry] | tuple[Entry, ...]") -> Standing:
+def fold(entries: Sequence[Entry]) -> Standing:
     """The standing that a stream's entries lead to. Raises ValueError if entry 0 does not open the stream."""
     first = entries[0].evidence
     if not isinstance(first, Opened):
@@ -150,7 +150,8 @@ def _decided(standing: Standing, decision: Decision, entry: Entry) -> dict[str, 
             span = getattr(standing.facts.deadlines_ms, name)
             deadlines[name] = decision.until or decision.at + timedelta(milliseconds=span)
         case "recollect":
-            change |= {"invalid_results": 0, "staging": None}
+            # What an attempt that was given up for dead brought home late is still staged, and may be had only once.
+            change |= {"invalid_results": 0}
         case _:
             pass
     return change | {"deadlines": deadlines}
@@ -167,13 +168,9 @@ def _passed(standing: Standing, clock: Clock, entry: Entry) -> dict[str, object]
     change: dict[str, object] = {"why": f"the {clock.meaning} deadline passed"}
     if clock.meaning == "lookup":
         change["reconcile_left"] = 0  # a human is asked; `look` gives all entries again
-    if clock.meaning == "collect" and _ends_without_result(standing):
+    if clock.meaning == "collect" and standing.ends_without_result:
         change["flags"] = (*standing.flags, Flag(word="leftovers", since=clock.at, why="they could not be had in time"))
     return change
-
-
-def _ends_without_result(standing: Standing) -> bool:
-    return standing.verdict is not None and standing.verdict.verdict in {"failed", "cancelled"}
 
 
 def _next_generation(standing: Standing) -> dict[str, object]:
@@ -347,11 +344,11 @@ def _collected(standing: Standing, result: ResultOutcome, entry: Entry) -> dict[
             change |= {"outputs": result.outputs, "outcome": result.outcome, "items": result.items}
         case "invalid":
             # Its outputs were never published: the entry tells of them, the standing offers none.
-            change |= {"invalid_results": standing.invalid_results + 1}
+            change |= {"invalid_results": standing.invalid_results + 1, "staging": None}
         case _:
             pass
     had = result.meaning in {"verified", "none", "empty"}
-    if not had and entry.role == "move" and _ends_without_result(standing):
+    if not had and entry.role == "move" and standing.ends_without_result:
         why = result.problems[0] if result.problems else "the provider no longer has it"
         change["flags"] = (*standing.flags, Flag(word="leftovers", since=result.at, why=why))
     if result.meaning == "refused" and not any(flag.word == "read_rejected" for flag in standing.flags):

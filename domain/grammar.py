@@ -36,6 +36,7 @@ from domain.templates import compile_template, texts_of
 
 DURATION_UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 SIZE_UNITS: Final = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+CREDENTIAL: Final = r"[a-z0-9_]{1,64}"
 _DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
 _SIZE: Final = re.compile(r"([0-9]{1,12})(B|KiB|MiB|GiB)")
 
@@ -221,4 +222,4 @@ ContractName = Annotated[
 ]
 Name = Annotated[str, _named(r"[A-Za-z_][A-Za-z0-9_]{0,63}", "a name of letters, digits and _")]
 Label = Annotated[str, _named(r"[^\x00-\x1f\x7f]{1,100}", "a short label")]
-Credential = Annotated[str, _named(r"[a-z0-9_]{1,64}", "a credential's name: lower-case letters, digits and _")]
+Credential = Annotated[str, _named(CREDENTIAL, "a credential's name: lower-case letters, digits and _")]

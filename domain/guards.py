@@ -61,10 +61,6 @@ def _contradicts(standing: Standing, evidence: Evidence) -> bool:
     return evidence.began > first.at and evidence.verdict != first.verdict
 
 
-def _leftover(standing: Standing, _: Evidence) -> bool:
-    return standing.verdict is not None and standing.verdict.verdict in {"failed", "cancelled"}
-
-
 def _partial_is(word: str) -> "Callable[[Standing, Evidence], bool]":
     return lambda standing, evidence: _field(evidence, "outcome") == "partial" and (standing.facts.partial or "attention") == word
 
@@ -101,7 +97,7 @@ GUARDS: dict[str, tuple[str, Callable[[Standing, Evidence], bool]]] = {
         "a reconcile entry is left",
         lambda s, e: s.reconcile_left > (1 if _field(e, "exhausted") or e.key == "lookup.candidates" else 0),
     ),
-    "leftover": ("the verdict was failed or cancelled", _leftover),
+    "leftover": ("the verdict was failed or cancelled", lambda s, _: s.ends_without_result),
     "partial: failed": ("the outcome is partial and the contract takes it as failure", _partial_is("failed")),
     "partial: attention": ("the outcome is partial and the contract leaves it to a human", _partial_is("attention")),
     "disagrees": (

@@ -115,6 +115,10 @@ def _compiled(text: str) -> jsonschema_rs.Draft202012Validator:
         raise BadSchema(f"a JSON Schema ({str(error).splitlines()[0]})") from None
 
 
+def place_of(error: jsonschema_rs.ValidationError) -> str:
+    """Where in the value it is, as a JSON path."""
+    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
+
+
 def _problem(error: jsonschema_rs.ValidationError) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
-    return f"${path}: {error.message}"[:500]
+    return f"{place_of(error)}: {error.message}"[:500]

@@ -15,7 +15,6 @@ from typing import Literal, cast
 from domain.errors import EvidenceError
 from domain.evidence import FROM_OUTSIDE, Decision, Evidence
 from domain.guards import GUARDS, verdict_of
-from domain.guards import replayable as replayable
 from domain.standing import FINAL, Standing, State
 from domain.tables import TABLES, Row
 
@@ -179,3 +178,8 @@ WHY: dict[State, str] = {
     "awaiting_approval": "policy asks for a human's consent to this exact effect",
 }
 """Why an operation waits for a human, by state."""
+
+
+def why_it_waits(standing: Standing) -> str | None:
+    """Why an operation waits for a human, in general; None if it does not."""
+    return WHY.get(standing.state) if standing.attention or standing.state == "awaiting_approval" else None

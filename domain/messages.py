@@ -6,14 +6,19 @@
 * Signals arrive as raw text: what does not decode must be recorded as refused, not dropped.
 """
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
-from domain.evidence import Instant
+from domain.evidence import Instant, instant
 
 MAX_SIGNAL_BYTES = 16 * 1024
 MAX_REASON = 1024
+PERSON = r"[^\x00-\x1f\x7f]{1,128}"
+"""How a person is named, wherever one is."""
+CALLERS_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+"""An id, key or tenant that a caller gives."""
 
 OPERATION_WORKFLOW = "SakshiOperation"
 QUEUE_LEDGER = "sakshi-ledger"
@@ -35,10 +40,14 @@ class Known(Message):
 
 
 class OperationInput(Message):
-    """The only input of an operation's workflow, also at continue-as-new. `turn` is kept within one run."""
+    """The only input of an operation's workflow, also at continue-as-new.
+
+    `woken`: a wake had come to the run before and was not looked into yet.
+    """
 
     id: str
     known: Known | None = None
+    woken: bool = False
 
 
 class Card(Message):
@@ -141,8 +150,25 @@ class ClockInput(Message):
 
 
 RequestId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,127}$")]
-Person = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Person = Annotated[str, StringConstraints(pattern=f"^{PERSON}$")]
 Reason = Annotated[str, StringConstraints(max_length=MAX_REASON)]
+LATEST = datetime(9000, 1, 1, tzinfo=UTC)
+"""Instants up to here can be reckoned with: spans and margins are added to them."""
+
+
+def _reckonable(moment: datetime) -> datetime:
+    """A message that was decoded must be recordable: a moment of no zone, or that is none in UTC, would never be."""
+    if moment.tzinfo is None:
+        raise ValueError("an instant has a zone")
+    if moment.replace(tzinfo=UTC) > LATEST - timedelta(days=1):
+        raise ValueError("an instant lies before the year 9000")
+    try:
+        return instant(moment)
+    except OverflowError:
+        raise ValueError("no instant") from None
+
+
+Until = Annotated[Instant, AfterValidator(_reckonable)]
 
 
 class CancelRequest(Message):
@@ -175,7 +201,7 @@ class Resolution(Message):
     ]  # fmt: skip
     reason: Reason = ""
     arguments: dict[str, JsonValue] = {}
-    until: Instant | None = None
+    until: Until | None = None
     force: bool = False
 
 

@@ -17,12 +17,12 @@ from domain.effects import effect_preview
 from domain.errors import BadInput
 from domain.evidence import Commitment, Json, Opened, Ref, bounded, recordable
 from domain.fingerprint import commitment, commitment_payload, fingerprint, requesters_of, sha256_hex
-from domain.messages import MAX_REASON
+from domain.messages import CALLERS_ID, MAX_REASON, PERSON
 from domain.patterns import pattern
 from domain.rendering import origin
 
-_CALLERS_ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_PERSON = pattern(r"[^\x00-\x1f\x7f]{1,128}")
+_CALLERS_ID = pattern(CALLERS_ID)
+_PERSON = pattern(PERSON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Drawn:
 def check_callers_id(text: str, what: str) -> str:
     """`text` if a caller may use it as an id or key. Raises BadInput."""
     if not _CALLERS_ID.matches(text):
-        raise BadInput(f"{what} must match [A-Za-z0-9][A-Za-z0-9_-]{{0,63}}", hint="dots and @ are kept for ids that are made here")
+        raise BadInput(f"{what} must match {CALLERS_ID}", hint="dots and @ are kept for ids that are made here")
     return text
 
 

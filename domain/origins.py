@@ -1,5 +1,7 @@
-"""Origins: scheme, host, port. An address is parsed once, by rules that leave no room for two readings of it.
+"""Origins: scheme, host, port, of addresses that leave no room for two readings.
 
+* What a contract may render is decided here. The executor reads the address again, by stricter rules, where it is called
+  (`adapters/addresses.py`): nothing is sent that either refuses.
 * Refused: userinfo, backslash, whitespace and control characters, fragments, scheme-relative forms, non-ASCII hosts, schemes
   other than https and http (where http may go at all is the executor's rule, not ours).
 * `https://*.x.example` covers every host below `x.example`, not `x.example` itself, on the same port.

@@ -29,7 +29,6 @@ from domain.grammar import milliseconds
 from domain.jsontext import number_text
 from domain.matching import Match, Sameness, holds, roots_of, sameness, tested
 from domain.polling import hint
-from domain.recordable_headers import allowed_headers as allowed_headers
 from domain.stages import Progress
 
 Meaning = Literal[

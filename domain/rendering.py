@@ -1,5 +1,5 @@
-"""From a contract and values to a request. (What policy judges is made by `domain/effects.py`, what a result is checked against by
-`domain/expectations.py`; both are rendered by the same rules and are named here too.)
+"""From a contract and values to a request. `domain/effects.py` (what policy judges) and `domain/expectations.py` (what a result is
+checked against) render by the same rules.
 
 * One pass: what a hole gives is never expanded again.
 * In a path each hole is one segment: percent-encoded, `/` too; empty, `.`, `..` (also after decoding) and control characters are
@@ -20,12 +20,8 @@ from pydantic import JsonValue
 from domain.calls import Request as RequestModel
 from domain.connection import Auth
 from domain.contract import Contract
-from domain.effects import EffectPreview as EffectPreview
-from domain.effects import effect_preview as effect_preview
 from domain.errors import AddressError, BadInput, RenderError
 from domain.exchange import Request
-from domain.expectations import Expectations as Expectations
-from domain.expectations import expectations as expectations
 from domain.expressions import Scope
 from domain.fingerprint import canonical
 from domain.functions import KeepSlashes
@@ -38,15 +34,6 @@ MAX_HEADER: Final = 8_192
 _PRINTABLE: Final = pattern(r"[ -~]*")
 _CONTROL: Final = pattern(r"(?s).*[\x00-\x1f\x7f].*")
 _SEGMENT: Final = "-._~!$&'()*+,;=:@"
-
-ACCEPT: Final = {
-    "json": "application/json",
-    "jsonl": "application/jsonl, application/x-ndjson;q=0.9, */*;q=0.5",
-    "csv": "text/csv, */*;q=0.5",
-    "text": "text/plain, */*;q=0.5",
-    "binary": "*/*",
-}
-"""What a request says it takes, by the format of an output; a contract's own Accept header goes before it."""
 
 
 def render(contract: Contract, request: RequestModel, scope: Scope, *, accept: str = "application/json") -> Request:

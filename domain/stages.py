@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, model_validator
 
 from domain.calls import CancelAnswer, CreateAnswer, Items, Output, Request, State, Step, Verdict
+from domain.fingerprint import shape
 from domain.grammar import (
     Credential,
     Duration,
@@ -21,7 +22,6 @@ from domain.grammar import (
 )
 
 UNSTATED_WINDOW: Final = timedelta(minutes=5)
-COUNT_WORDS: Final = ("total", "done", "succeeded", "failed", "cancelled", "expired", "unprocessed")
 
 
 class Token(Strict):
@@ -39,6 +39,10 @@ class Token(Strict):
     def lasts(self) -> timedelta:
         """The window that is counted with."""
         return UNSTATED_WINDOW if self.window is None else self.window
+
+    def shaped(self, digest: bytes) -> str:
+        """The token that a generation's digest gives, in the provider's format."""
+        return shape(digest, format=self.format, min=self.min, max=self.max, charset=self.charset)
 
 
 class Create(Strict):

@@ -33,6 +33,8 @@ PARKED: frozenset[State] = frozenset(
     }
 )
 """Attention whatever else is so; `create_unknown` joins them when nothing automatic is left."""
+OVERDUE: tuple[State, ...] = ("result_timed_out", "cancellation_unconfirmed")
+"""Parked by a clock while the job may go on: a wake allows one reading."""
 
 HELD_READS_BEFORE_FLAG = 10
 UNPROVEN_MEANINGS = frozenset({"ambiguous", "stuck", "in_flight", "violation", "unnamed"})
@@ -77,6 +79,19 @@ class Answered(Frozen):
     accepted: bool
     why: str | None
     seq: int
+
+
+def progress_text(progress: Json) -> str | None:
+    """Progress as people read it: `146/500` or `29%`. It informs; it never decides."""
+    match progress:
+        case {"completed": completed, "total": total}:
+            return f"{completed}/{total}"
+        case {"percent": percent}:
+            return f"{percent}%"
+        case {"completed": completed}:
+            return str(completed)
+        case _:
+            return None
 
 
 class Standing(Frozen):
@@ -182,6 +197,17 @@ class Standing(Frozen):
         if self.job is not None or self.unnamed or (self.verdict is not None and self.verdict.call == "create"):
             return "made"
         return "none" if self.clean else "possible"
+
+    @property
+    def ends_without_result(self) -> bool:
+        """The job has ended, and what is left to collect changes nothing of how."""
+        return self.verdict is not None and self.verdict.verdict in {"failed", "cancelled"}
+
+    @property
+    def job_id(self) -> str | None:
+        """The provider's id of the job, as text."""
+        found = (self.job or {}).get("id")
+        return None if found is None else str(found)
 
     @property
     def phase(self) -> Literal["fresh", "seen", "cancelling"]:

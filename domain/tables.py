@@ -8,7 +8,7 @@
 from dataclasses import dataclass
 from typing import get_args
 
-from domain.standing import FINAL, PARKED, State
+from domain.standing import FINAL, OVERDUE, PARKED, State
 
 STATES: tuple[State, ...] = get_args(State)
 
@@ -34,8 +34,7 @@ _JOB: tuple[State, ...] = (
     "result_unavailable", "result_validation_failed", "outcome_undecided",
 )  # fmt: skip
 _POLLED: tuple[State, ...] = ("accepted", "observing", "cancel_requested", "cancelling")
-_OVERDUE: tuple[State, ...] = ("result_timed_out", "cancellation_unconfirmed")
-_READABLE: tuple[State, ...] = (*_POLLED, "result_collecting", *_OVERDUE, "result_unavailable")
+_READABLE: tuple[State, ...] = (*_POLLED, "result_collecting", *OVERDUE, "result_unavailable")
 _READABLE_LATER: tuple[State, ...] = tuple(state for state in _READABLE if state != "accepted")
 _ATTENTION: tuple[State, ...] = tuple(state for state in STATES if state == "create_unknown" or state in PARKED)
 
@@ -164,11 +163,11 @@ OBSERVE = (
     Row(_READABLE, "reading.not_visible", "stay"),
     Row(("result_collecting",), "reading.terminal", "contract_violation", ("contradicts",)),
     Row(("result_collecting", "result_unavailable"), "reading.terminal", "stay"),
-    Row((*_POLLED, *_OVERDUE), "reading.terminal", "result_collecting", ("collected after",)),
-    Row((*_POLLED, *_OVERDUE), "reading.terminal", "verdict", ("ends without result",)),
-    Row((*_POLLED, *_OVERDUE), "reading.terminal", "result_collecting"),
+    Row((*_POLLED, *OVERDUE), "reading.terminal", "result_collecting", ("collected after",)),
+    Row((*_POLLED, *OVERDUE), "reading.terminal", "verdict", ("ends without result",)),
+    Row((*_POLLED, *OVERDUE), "reading.terminal", "result_collecting"),
     Row((*_POLLED, "result_collecting"), "reading.gone", "result_unavailable"),
-    Row((*_OVERDUE, "result_unavailable"), "reading.gone", "stay"),
+    Row((*OVERDUE, "result_unavailable"), "reading.gone", "stay"),
     Row(_READABLE, "reading.refused", "stay"),
     Row(_READABLE, "reading.failed", "stay"),
     Row(_READABLE, "reading.violation", "contract_violation"),

@@ -15,6 +15,7 @@ import asyncio
 import builtins
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TypeVar
 
@@ -69,7 +70,7 @@ class OperationWorkflow:
         self._missing: Known | None = None
         self._turn = 0
         self._inbox: deque[Received] = deque()
-        self._woken = False
+        self._woken = start.woken
         self._native = False
         self._unlisted = 0
         self._shown: dict[str, object] = {}
@@ -94,8 +95,9 @@ class OperationWorkflow:
             if head.final:
                 break
             # A parked operation may have waited for months: what it does next is done by today's code from a fresh history.
-            if not self._woken and (workflow.info().is_continue_as_new_suggested() or (parked and head.step != "inbox")):
-                workflow.continue_as_new(OperationInput(id=self._id, known=head.known))
+            # A wake goes along: waited for, a flood of them would let the history grow until the server ends the workflow.
+            if workflow.info().is_continue_as_new_suggested() or (parked and head.step != "inbox" and not self._woken):
+                workflow.continue_as_new(OperationInput(id=self._id, known=head.known, woken=self._woken))
             parked = head.step == "inbox"
             head = await self._step(head)
         while self._inbox:
@@ -227,7 +229,10 @@ class OperationWorkflow:
             await workflow.wait_condition(lambda: self._woken or bool(self._inbox), timeout=timeout, timeout_summary=head.state)
         except builtins.TimeoutError:
             argument = ClockInput(id=self._id, turn=self._next_turn(), known=head.known, clock="approval", at=workflow.now())
-            return await self._recorded(LedgerActivities.record_clock, argument, "record the clock")
+            recorded = await self._recorded(LedgerActivities.record_clock, argument, "record the clock")
+            if recorded.seq == head.seq:  # by the clock of whoever records it is not over yet: not asked again in a hot loop
+                await self._pause()
+            return recorded
         if not self._woken:
             return head
         self._woken = False
@@ -235,6 +240,11 @@ class OperationWorkflow:
         if fresh.step == "inbox" and fresh.wake_reads:
             return await self._activity("observe", fresh, wake=True)
         return fresh
+
+    async def _pause(self) -> None:
+        """A little while, or until there is news."""
+        with suppress(builtins.TimeoutError):
+            await workflow.wait_condition(lambda: self._woken or bool(self._inbox), timeout=_AFTER_TROUBLE, timeout_summary="a pause")
 
     async def _do(self, head: Head) -> Head:
         wake, self._woken = self._woken, False

@@ -49,8 +49,7 @@ class Dossier:
     @property
     def job(self) -> str | None:
         """The provider's id of the job."""
-        found = (self.standing.job or {}).get("id")
-        return None if found is None else str(found)
+        return self.standing.job_id
 
     def of_call(self, call: str) -> list[Shown]:
         """The exchanges of one call."""

@@ -6,7 +6,7 @@ from typing import cast
 
 from adapters.showing.dossier import Dossier
 from adapters.showing.exchanges import Shown, outcome_words, read_words
-from adapters.showing.markdown import code
+from adapters.showing.markdown import code, plain
 from adapters.showing.story import sentence
 from domain.evidence import Json, instant_text
 from domain.standing import State
@@ -105,23 +105,18 @@ def _violation(dossier: Dossier, violation: dict[str, Json]) -> Iterator[str]:
     yield f"The contradiction: {code(violation.get('why', 'not described'))}."
     for name, value in sorted(violation.items()):
         if name not in {"why", "word"} and value not in (None, ""):
-            shown = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-            yield f"Of the contradiction, {code(name)}: {code(shown)}."
+            yield f"Of the contradiction, {code(name)}: {code(plain(value))}."
     seen = next((entry for entry in reversed(dossier.entries) if entry.to == "contract_violation"), None)
     one = next((one for one in dossier.exchanges if seen is not None and one["entry"] == seen.seq), None)
     if seen is None or one is None:
         return
     said = {"job": seen.body.get("job"), "state": seen.body.get("remote_state"), "end": seen.body.get("verdict")}
-    named = "; ".join(f"{name} {code(_plain(value))}" for name, value in said.items() if value)
+    named = "; ".join(f"{name} {code(plain(value))}" for name, value in said.items() if value)
     where = f"It showed in exchange {one['number']}, {one['ended']} (a {one['call']} call): {outcome_words(one)}"
     yield f"{where}; {named}." if named else f"{where}."
     rule = cast("Shown", json.loads(dossier.contract.canonical).get(_CALLS.get(str(one["call"]), ""), None) or {}).get("same")
     if rule:
         yield f"What every answer of that call has to show, by the contract: {code(json.dumps(rule, sort_keys=True))}."
-
-
-def _plain(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def _people(dossier: Dossier) -> Iterator[str]:

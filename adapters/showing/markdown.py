@@ -4,15 +4,22 @@ Whatever came from outside stands in code spans: no link, picture, tag, heading 
 hide or reorder text are shown by their number.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 
 from adapters.showing.text import inert
+from domain.evidence import Json
 
 
 def code(value: object) -> str:
     """Any value as a code span. A backtick or a bar, which would end a span or a cell, is shown by its number."""
     text = inert(value).replace("`", "\\u0060").replace("|", "\\u007c")
     return f"`{text}`" if text.strip() else "(empty)"
+
+
+def plain(value: Json) -> str:
+    """Text as it is, any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def bullets(lines: Iterable[str]) -> str:

@@ -6,12 +6,13 @@
 """
 
 import shlex
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
 from activities.ports import Record
 from domain.evidence import Json, instant_text
-from domain.lifecycle import CHOICES, WHY, choices, next_step
+from domain.lifecycle import CHOICES, choices, next_step, why_it_waits
 from domain.standing import Standing
 
 SCHEMA = "sakshi.status/1"
@@ -40,7 +41,7 @@ def status_of(record: Record, *, at: datetime, last_entry: datetime, by: str) ->
         "why": why_of(standing),
         "next": [*next_commands(record.stream, standing, at=at, waiting=waiting, by=by)],
         "remote_state": standing.remote_state,
-        "remote_job_id": _job_id(standing),
+        "remote_job_id": standing.job_id,
         "contract": opened.contract,
         "version": opened.version,
         "fingerprint": opened.fingerprint,
@@ -86,13 +87,19 @@ def _commands_of(stream: str, standing: Standing, choice: str, *, by: str) -> li
     said = f"--by {shlex.quote(by)} --reason WHY"
     if choice != "adopt":
         return [command("resolve", stream, f"{choice.replace('accept_', 'accept ')} {said}")]
-    jobs = [shlex.quote(str(job["id"])) for job in standing.candidates[:CANDIDATES_SHOWN] if "id" in job]
+    jobs = [_adopted(job) for job in standing.candidates[:CANDIDATES_SHOWN] if "id" in job]
     return [command("resolve", stream, f"adopt {job} {said}") for job in jobs or ["JOB"]]
+
+
+def _adopted(job: Mapping[str, Json]) -> str:
+    """A job as `adopt` takes it: its id, and every further name that it has."""
+    named = [f"{name}={value}" for name, value in job.items() if name != "id"]
+    return " ".join(shlex.quote(word) for word in (str(job["id"]), *named))
 
 
 def why_of(standing: Standing) -> str | None:
     """Why it stands where it stands, in words."""
-    general = WHY.get(standing.state) if standing.attention or standing.state == "awaiting_approval" else None
+    general = why_it_waits(standing)
     particular = standing.problems[0] if standing.problems else standing.why
     if standing.violation is not None and "why" in standing.violation:
         particular = str(standing.violation["why"])
@@ -101,8 +108,8 @@ def why_of(standing: Standing) -> str | None:
 
 def safe_to_run_again(standing: Standing) -> bool:
     """Whether another run can't double an effect: it ended, and the provider did nothing or took it back or failed."""
-    ended_without = standing.verdict is not None and standing.verdict.verdict in {"failed", "cancelled"}
-    return standing.final and (standing.effect == "none" or (standing.state in {"failed", "cancelled"} and ended_without))
+    ended_without = standing.state in {"failed", "cancelled"} and standing.ends_without_result
+    return standing.final and (standing.effect == "none" or ended_without)
 
 
 def effect_is_over(standing: Standing) -> bool:
@@ -170,8 +177,3 @@ def exit_code_of(status: dict[str, Json]) -> int:
 def settled(status: dict[str, Json]) -> bool:
     """Whether waiting ends: final, in attention, or awaiting approval."""
     return bool(status["final"]) or status["attention"] is not None or status["state"] == "awaiting_approval"
-
-
-def _job_id(standing: Standing) -> str | None:
-    found = (standing.job or {}).get("id")
-    return None if found is None else str(found)

@@ -10,10 +10,10 @@ from typing import cast
 from adapters.showing.dossier import Dossier
 from adapters.showing.exchanges import Shown, bodies_of, outcome_words, read_words, request_ids
 from adapters.showing.knowledge import known, unknown
-from adapters.showing.markdown import bullets, code, numbered, table
+from adapters.showing.markdown import bullets, code, numbered, plain, table
 from adapters.showing.questions import happened, questions
 from adapters.showing.status import why_of
-from domain.evidence import Json, instant_text
+from domain.evidence import instant_text
 from domain.lifecycle import CHOICES, choices
 
 EXCHANGES_SHOWN = 60
@@ -125,9 +125,9 @@ def _asked(dossier: Dossier) -> str:
         ("resource", code(effect.get("resource") or "not named")),
         *((f"field {code(name)}", code(value)) for name, value in cast("Shown", effect.get("fields") or {}).items()),
         ("class", code(effect.get("class"))),
-        *((("cost", code(_text(effect["cost"]))),) if effect.get("cost") else ()),
-        *((("amount", code(_text(effect["amount"]))),) if effect.get("amount") else ()),
-        *((("recipient", code(_text(effect["recipient"]))),) if effect.get("recipient") else ()),
+        *((("cost", code(plain(effect["cost"]))),) if effect.get("cost") else ()),
+        *((("amount", code(plain(effect["amount"]))),) if effect.get("amount") else ()),
+        *((("recipient", code(plain(effect["recipient"]))),) if effect.get("recipient") else ()),
         ("as", f"{code(request.method)} {code(request.path or request.url or '')} at {code(opened.origin)}"),
         ("by contract", f"{code(opened.contract)} version {opened.version}, SHA-256 {code(opened.contract_digest)}"),
         ("read against", ", ".join(map(code, contract.provider.sources)) or "no source"),
@@ -138,10 +138,6 @@ def _asked(dossier: Dossier) -> str:
         ("asked at", instant_text(opened.at)),
     ]
     return table(("", ""), rows)
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def _candidates(dossier: Dossier) -> Iterator[str]:

@@ -15,7 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from domain.evidence import Json, bounded
+from domain.standing import progress_text
 
+EFFECT_MADE = {"none": "no", "possible": "possibly", "made": "yes"}
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
 _STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "denied": "red", "abandoned": "red"}
 
@@ -67,7 +69,7 @@ def status_text(status: Mapping[str, Json], *, created: bool | None = None) -> s
         ("why", status["why"]),
         ("provider says", provider_words(status)),
         ("job", status["remote_job_id"]),
-        ("effect made", {"none": "no", "possible": "possibly", "made": "yes"}[str(status["effect"])]),
+        ("effect made", EFFECT_MADE[str(status["effect"])]),
         ("outcome", status["outcome"] if status["final"] else None),
         ("next poll", status["next_poll_at"]),
         ("deadlines", "  ".join(f"{name} {moment}" for name, moment in cast("Mapping[str, Json]", status["deadlines"]).items())),
@@ -83,20 +85,7 @@ def status_text(status: Mapping[str, Json], *, created: bool | None = None) -> s
 
 def provider_words(status: Mapping[str, Json]) -> str:
     """What the provider shows: its state, and progress."""
-    return " ".join(str(part) for part in (status["remote_state"], progress_words(status["progress"])) if part)
-
-
-def progress_words(progress: Json) -> str | None:
-    """Progress as people read it."""
-    match progress:
-        case {"completed": done, "total": total}:
-            return f"{done}/{total}"
-        case {"percent": percent}:
-            return f"{percent}%"
-        case {"completed": done}:
-            return str(done)
-        case _:
-            return None
+    return " ".join(str(part) for part in (status["remote_state"], progress_text(status["progress"])) if part)
 
 
 def list_text(listed: Mapping[str, Json]) -> str:
@@ -137,7 +126,7 @@ def said(entry: Mapping[str, Json]) -> str:
     folded = cast("Mapping[str, Json] | None", entry.get("folded"))
     parts = [
         str(body.get("remote_state") or ""),
-        progress_words(body.get("progress")) or "",
+        progress_text(body.get("progress")) or "",
         f"HTTP {http['status']}" if http.get("status") else str(http.get("no_answer") or ""),
         str(words.get("message") or words.get("reason") or words.get("code") or ""),
         str(body.get("why") or body.get("reason") or ""),

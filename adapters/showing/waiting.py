@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from adapters.showing.status import command
-from adapters.showing.text import drawn, inert, provider_words, rows
+from adapters.showing.text import EFFECT_MADE, drawn, inert, provider_words, rows
 from domain.evidence import Json
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def attention_text(listed: Shown, at: datetime) -> str:
             ("why", attention["why"]),
             ("job", item["remote_job_id"]),
             ("provider says", provider_words(item)),
-            ("effect made", {"none": "no", "possible": "possibly", "made": "yes"}[str(item["effect"])]),
+            ("effect made", EFFECT_MADE[str(item["effect"])]),
             ("may be it", "\n".join(_job(one) for one in cast("list[Json]", attention["candidates"]))),
         ]
         parts += [_head(item), rows(_lines(pairs))]
@@ -86,9 +86,7 @@ def orphans_text(found: Shown, at: datetime) -> str:
             )
             pairs = [("workflow", item["workflow"]), ("started", item["since"]), ("why", item["why"]), ("what to do", advice)]
             parts += [head, rows(_lines(pairs)), *_commands(item), Text("")]
-    return (
-        drawn(*parts) if parts else "every operation that has not ended has its workflow, and the ledger holds all that Temporal knows of"
-    )
+    return drawn(*parts) if parts else AT_ONE
 
 
 def age(since: str, at: datetime) -> str:

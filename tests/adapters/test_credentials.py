@@ -155,15 +155,6 @@ def test_a_file_that_is_not_text_is_an_error_without_its_bytes(tmp_path: Path) -
         assert refused.value.__context__ is None
 
 
-def test_the_names_that_are_present_are_listed_without_being_read(tmp_path: Path) -> None:
-    (tmp_path / "from_file").write_text("not even a record")
-    (tmp_path / "Not-A-Name").write_text("x")
-    (tmp_path / "folder").mkdir()
-    credentials = Credentials({**_env(RECORD), "SAKSHI_LEDGER_URL": "x"}, tmp_path)
-    assert credentials.names_present() == ("acme", "from_file")
-    assert Credentials({}, tmp_path / "missing").names_present() == ()
-
-
 def test_a_secret_shows_itself_nowhere() -> None:
     secret = Secret(PLANTED)
     read = Credentials(_env(RECORD)).read("acme", origin=ORIGIN, tenant="blue")

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from temporalio import activity
 from temporalio.client import Client
@@ -38,7 +38,6 @@ Point = Literal[
     "create_loaded", "cancel_loaded", "before_intent", "after_intent", "while_sending", "after_answer", "after_heartbeat",
     "after_append", "before_report", "before_first_poll", "after_terminal_reading", "before_cancel_sent", "after_publish",
 ]  # fmt: skip
-POINTS: tuple[Point, ...] = get_args(Point)
 HALTS = "CHAOS_HALTS"
 JOB_ENDS = frozenset({"succeeded", "failed", "cancelled"})
 

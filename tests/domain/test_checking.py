@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.checking import check, media_type
+from domain.checking import check
 from domain.evidence import Check
 from domain.expectations import Expectations
 from domain.measuring import Format, Limits, Measured, Measurer
@@ -165,7 +165,3 @@ def test_any_bytes_and_any_content_type_are_checked(data: bytes, came: str | Non
     assert verdicts(checks)["sha256"] == "differs"
     for one in checks:
         assert one.found is None or len(one.found) <= 1024
-
-
-def test_a_media_type_is_bare() -> None:
-    assert media_type("Application/JSON ; charset=utf-8") == "application/json"

@@ -14,7 +14,6 @@ from domain.errors import AddressError, BadContract, BadInput, InputInvalid, Ren
 from tests.domain.sample_contract import document, problems, sample
 
 TODAY = date(2026, 11, 30)
-STATE = {"when": {"body.state": "x"}, "is": "running"}
 REQUEST = {"method": "GET", "path": "/x"}
 STEP = {"step": "one", "request": REQUEST, "answers": [{"is": "done"}]}
 

@@ -63,7 +63,8 @@ def test_a_list_says_where_it_stands_and_leads_on_in_one_way() -> None:
 
 
 EXACT: list[dict[str, Any]] = [
-    {"item.mark": "${mark}"}, {"item.note": "made by ${mark}"}, {"item.mark": ["${mark}", "x-${token}"]}, {"contains(item.tags, mark)": True},
+    {"item.mark": "${mark}"}, {"item.note": "made by ${mark}"}, {"item.mark": ["${mark}", "x-${token}"]},
+    {"contains(item.tags, mark)": True},
     {"item.kind": "report", "item.mark": "${mark}"}, {"mark": "${item.mark}"},
 ]  # fmt: skip
 GUESSES: list[dict[str, Any]] = [

@@ -1,5 +1,6 @@
 """Every answer has one meaning, and none is taken for more than it says."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,6 @@ from domain.exchange import Answer
 from domain.expressions import Scope
 from domain.reading import (
     Reading,
-    allowed_headers,
     job_id,
     needs_body,
     observed_value,
@@ -23,6 +23,7 @@ from domain.reading import (
     read_create,
     read_observe,
 )
+from domain.recordable_headers import allowed_headers
 from tests.domain.sample_contract import answer, sample
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -208,7 +209,7 @@ OBSERVE = sample(
 
 
 def observe(status: int, body: bytes = b"", contract: Contract = OBSERVE, phase: str = "seen", **more: Any) -> Reading:
-    return read_observe(contract, answer(status, body, **more), SCOPE.with_values(phase=phase), NOW)
+    return read_observe(contract, answer(status, body, **more), replace(SCOPE, phase=phase), NOW)
 
 
 @pytest.mark.parametrize(

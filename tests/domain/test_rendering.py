@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -10,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.contract import Contract
+from domain.effects import effect_preview
 from domain.errors import AddressError, RenderError, SakshiError
 from domain.exchange import Request
+from domain.expectations import expectations
 from domain.expressions import Scope
-from domain.rendering import effect_preview, expectations, json_bytes, origin, origins, render
+from domain.rendering import json_bytes, origin, origins, render
 from tests.domain.sample_contract import sample
 
 SCOPE = Scope(input={"name": "x"}, token="tok", trace_id="trace-1", job={"id": "7"})
@@ -32,12 +35,12 @@ def built(scope: Scope = SCOPE, **request: Any) -> Request:
 
 
 def job(value: Any) -> Scope:
-    return SCOPE.with_values(job={"id": value})
+    return replace(SCOPE, job={"id": value})
 
 
 def test_the_create_is_rendered_with_token_trace_and_canonical_body() -> None:
     contract = sample()
-    request = render(contract, contract.create.request, SCOPE.with_values(input={"note": "é", "name": "x"}))
+    request = render(contract, contract.create.request, replace(SCOPE, input={"note": "é", "name": "x"}))
     assert request == Request(
         "POST",
         "https://api.sample.example/jobs",
@@ -141,7 +144,7 @@ def test_another_host_of_the_contract_can_stand_in_for_the_base() -> None:
 
 
 def test_the_query_repeats_lists_and_leaves_out_what_has_no_value() -> None:
-    scope = SCOPE.with_values(input={"list": ["a b", 1, True], "t": "&=?"})
+    scope = replace(SCOPE, input={"list": ["a b", 1, True], "t": "&=?"})
     url = built(scope, path="/x", query={"l": "${input.list}", "t": "${input.t}", "n": None, "z": "${input.z}", "k": [1, "${input.t}"]}).url
     assert url == "https://api.sample.example/x?l=a%20b&l=1&l=true&t=%26%3D%3F&k=1&k=%26%3D%3F"
     assert built(job("/x?a=1"), url="${job.id}", query={"b": 2}).url.endswith("/x?a=1&b=2")
@@ -158,7 +161,7 @@ def test_headers_are_printable_ascii_and_left_out_without_a_value() -> None:
 
 
 def test_forms_nest_maps_and_lists() -> None:
-    scope = SCOPE.with_values(input={"m": {"a": [1, {"b": "x y"}], "n": None}})
+    scope = replace(SCOPE, input={"m": {"a": [1, {"b": "x y"}], "n": None}})
     request = built(scope, path="/x", form={"f": "${input.m}", "z": "${input.z}"})
     assert dict(request.headers)["Content-Type"] == "application/x-www-form-urlencoded"
     assert parse_qsl(request.body.decode(), keep_blank_values=True) == [("f[a][]", "1"), ("f[a][][b]", "x y"), ("f[n]", "")]
@@ -201,7 +204,7 @@ def test_origins_are_listed_with_their_authentication_the_base_first() -> None:
         ("https://s.example", "bearer"),
         ("https://*.x.example", "none"),
     ]
-    request = render(contract, contract.create.request, SCOPE.with_values(target=target))
+    request = render(contract, contract.create.request, replace(SCOPE, target=target))
     assert request.url == "https://s.example/api/jobs"
 
 
@@ -254,7 +257,7 @@ def wanted(body: dict[str, Any], **verify: Any) -> Any:
         "records": "${observed.body.rows}",
     }
     contract = sample(collect__verify={**keys, **verify}, collect__expect={"counts.total": 1})
-    return expectations(contract, SCOPE.with_values(observed={"body": body}))
+    return expectations(contract, replace(SCOPE, observed={"body": body}))
 
 
 @pytest.mark.parametrize(
@@ -319,7 +322,7 @@ def test_whatever_an_address_holds_the_request_goes_to_an_allowed_origin(text: s
 def test_input_comes_out_of_the_body_as_it_went_in(value: dict[str, Any]) -> None:
     contract: Contract = sample()
     try:
-        request = render(contract, contract.create.request, SCOPE.with_values(input=value))
+        request = render(contract, contract.create.request, replace(SCOPE, input=value))
     except SakshiError:
         assert "\\ud" in json.dumps(value)
         return

@@ -17,6 +17,10 @@ from simulator.answer import Call
 from simulator.jobs import Job
 from tests.workflows.stage import PLAIN, Stage
 
+CACHED = 8
+"""For a cancel that meets a lookup which waits for its next look: without a cache the SDK then keeps a workflow task alive, and time
+does not pass while one is."""
+
 
 def made_by_others(on: Stage, count: int, *, account: str = "somebody-else", name: str = "") -> list[Job]:
     """Jobs that are at the provider already; under a name, if one is given."""

@@ -9,7 +9,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -52,6 +52,7 @@ from workflows.operation import OperationWorkflow
 
 ROOT = Path(__file__).parents[2]
 BINARIES = Path(sys.executable).parent
+ALL_QUEUES = (QUEUE_LEDGER, QUEUE_EFFECTS, QUEUE_READS)
 SECRET = "planted-credential-7f3a9c"
 REPORT: dict[str, Json] = {"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "format": "csv", "rows": 5, "polls": 2}
 PLAIN: dict[str, Json] = {"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "rows": 5, "polls": 2}
@@ -177,9 +178,9 @@ class Stage:
         return await self.ledger.record(record.stream)
 
     @asynccontextmanager
-    async def working(self, *, hold: float = 0.0, cached: int = 0) -> AsyncGenerator[None]:
+    async def working(self, *, hold: float = 0.0, cached: int = 0, queues: Collection[str] = ALL_QUEUES) -> AsyncGenerator[None]:
         """The workers are at work in this block, and stopped after it."""
-        async with workers(self.client, self.world, self.clocks, self.runner, hold=hold, cached=cached):
+        async with workers(self.client, self.world, self.clocks, self.runner, hold=hold, cached=cached, queues=queues):
             yield
 
     async def closed(self) -> None:
@@ -305,22 +306,33 @@ def acting_for(run_id: str, **info: Any) -> ActivityEnvironment:
 
 @asynccontextmanager
 async def workers(
-    client: Client, world: World, clocks: StageClocks, runner: WorkflowRunner, *, hold: float = 0.0, cached: int = 0
+    client: Client,
+    world: World,
+    clocks: StageClocks,
+    runner: WorkflowRunner,
+    *,
+    hold: float = 0.0,
+    cached: int = 0,
+    queues: Collection[str] = ALL_QUEUES,
 ) -> AsyncGenerator[None]:
-    """The three workers of one worker process. Nothing is `cached`, so that each workflow task replays its whole history; many
-    operations at once need it, because a full cache evicts workflows whose local activities still run."""
+    """The three workers of one worker process, or those of `queues`.
+
+    Nothing is `cached`, so that each workflow task replays its whole history; many operations at once need it, because a full cache
+    evicts workflows whose local activities still run.
+    """
     provider = ProviderActivities(world, observe_slots=20, hold_limit=timedelta(seconds=hold))
     authority, ledger = AuthorityActivities(world), LedgerActivities(world)
     local: Sequence[Callable[..., Any]] = [authority.judge, authority.judge_decision, ledger.look, ledger.record_clock]
     common: dict[str, Any] = {"interceptors": [_Told(clocks)], "max_heartbeat_throttle_interval": timedelta(milliseconds=500)}
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(
-            Worker(
-                client, task_queue=QUEUE_LEDGER, workflows=[OperationWorkflow], activities=local, workflow_runner=runner,
-                max_cached_workflows=cached, workflow_failure_exception_types=[Exception], **common,
-            )
-        )  # fmt: skip
-        for queue in (QUEUE_EFFECTS, QUEUE_READS):
+        if QUEUE_LEDGER in queues:
+            await stack.enter_async_context(
+                Worker(
+                    client, task_queue=QUEUE_LEDGER, workflows=[OperationWorkflow], activities=local, workflow_runner=runner,
+                    max_cached_workflows=cached, workflow_failure_exception_types=[Exception], **common,
+                )
+            )  # fmt: skip
+        for queue in sorted({QUEUE_EFFECTS, QUEUE_READS}.intersection(queues)):
             verbs = [getattr(provider, step) for step, chosen in options.STEPS.items() if chosen.queue == queue]
             await stack.enter_async_context(Worker(client, task_queue=queue, activities=verbs, **common))
         yield

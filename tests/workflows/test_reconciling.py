@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.workflows.losing import (
+    CACHED,
     began,
     candidates_of,
     create_intents,
@@ -69,6 +70,48 @@ async def test_a_page_that_fails_decides_nothing_whatever_the_pages_before_it_sh
         await on.start(contract)
         await ends_with_one_job(on)
         assert [lookup.meaning for lookup in await lookups(on)] == ["failed", "found"]
+
+
+PAGED: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
+    "addresses relative to the page": ({"next_url": "join('', ['?limit=2&cursor=', body.next])"}, {"limit": 2}, 3),
+    "addresses below the origin": ({"next_url": "join('', ['/v1/reports?limit=2&cursor=', body.next])"}, {"limit": 2}, 3),
+    "numbers": ({"more": {"body.next": {"not": None}}}, {"limit": 1, "cursor": "${page.index}"}, 6),
+    "a count": ({"count": "`6`"}, {"limit": 1, "cursor": "${page.index}"}, 6),
+}
+
+
+@pytest.mark.parametrize("kind", list(PAGED))
+async def test_a_list_is_read_to_its_end_however_it_leads_on(tmp_path: Path, kind: str) -> None:
+    async with stage(tmp_path) as on:
+        pages, query, count = PAGED[kind]
+        made_by_others(on, 5)
+        on.books.lie("create", "drop_after_accepting")
+        lookup: Any = _lookup("sim.listed.create") | {"request": _get("/v1/reports", query), "pages": {"items": "body.items", **pages}}
+        await on.start(variant("sim.listed.create", {"reconcile": [lookup]}))
+        await ends_with_one_job(on)
+        assert len(on.books.requests("list")) == count
+
+
+ENDLESS: dict[str, tuple[dict[str, Any], str]] = {
+    "a cursor that comes again": ({"next": "'0'"}, "the list leads back to a page that was read"),
+    "more pages than allowed": ({"more": {"status": 200}, "limit": 3}, "the list is longer than can be read"),
+    "another host": ({"next_url": "'https://elsewhere.example/v1/reports'"}, "https://elsewhere.example is neither the base"),
+    "no scheme": ({"next_url": "'//elsewhere.example/v1/reports'"}, "an address that begins with //"),
+}
+
+
+@pytest.mark.parametrize("kind", list(ENDLESS))
+async def test_a_list_that_does_not_end_here_says_nothing(tmp_path: Path, kind: str) -> None:
+    async with stage(tmp_path) as on:
+        pages, why = ENDLESS[kind]
+        on.books.lie("create", "drop_after_accepting")
+        lookup: Any = _lookup("sim.listed.create") | {"pages": {"items": "body.items", **pages}}
+        await on.start(variant("sim.listed.create", {"reconcile": [lookup], "deadlines": {"create": "10s"}}))
+        record = await on.until(lambda one: one.standing.attention)
+        assert {lookup.meaning for lookup in await lookups(on)} == {"failed"}
+        assert str((await lookups(on))[0].words.message).startswith(why)
+        assert (record.standing.state, record.standing.candidates) == ("create_unknown", ())
+        await on.verified()
 
 
 async def test_a_list_that_lags_is_asked_again_and_nothing_is_created_meanwhile(tmp_path: Path) -> None:
@@ -187,7 +230,7 @@ async def test_absence_after_the_create_deadline_is_failed(tmp_path: Path) -> No
 
 
 async def test_absence_after_a_cancel_is_cancelled(tmp_path: Path) -> None:
-    async with stage(tmp_path) as on:
+    async with stage(tmp_path, cached=CACHED) as on:
         on.books.lie("create", "drop_before_accepting")
         handle = await on.start("sim.listed.create")
         await on.soon_state("reconciling")
@@ -201,7 +244,7 @@ async def test_absence_after_a_cancel_is_cancelled(tmp_path: Path) -> None:
 
 
 async def test_a_job_that_is_found_after_a_cancel_is_cancelled_and_no_create_is_sent_again(tmp_path: Path) -> None:
-    async with stage(tmp_path) as on:
+    async with stage(tmp_path, cached=CACHED) as on:
         on.books.lie("create", "drop_after_accepting")
         on.books.lie("list", "list_lag", times=2)
         handle = await on.start("sim.listed.create", LONG)

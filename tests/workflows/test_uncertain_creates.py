@@ -12,7 +12,7 @@ from activities.beating import Pulse
 from activities.case import Cases
 from domain.evidence import CreateExchange
 from domain.messages import StepInput
-from tests.workflows.losing import create_intents, ends_with_one_job, interrupted, lookups, made_by_others, sent
+from tests.workflows.losing import CACHED, create_intents, ends_with_one_job, interrupted, lookups, made_by_others, sent
 from tests.workflows.stage import PLAIN, REPORT, Stage, acting_for, stage, variant
 
 MARKED: Any = {
@@ -98,7 +98,7 @@ async def test_what_was_taken_without_an_id_is_never_sent_again_and_never_said_t
 
 
 async def test_what_was_taken_without_an_id_is_cancelled_once_it_is_found(tmp_path: Path) -> None:
-    async with stage(tmp_path) as on:
+    async with stage(tmp_path, cached=CACHED) as on:
         on.books.lie("list", "list_lag", times=2)
         handle = await on.start("sim.unnamed.create", {**PLAIN, "polls": 500})
         await on.soon_state("reconciling")

@@ -1,0 +1,13 @@
+"""Every lie while cancelling, for every contract: what must come of it is derived from the rules, and is what comes of it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.matrix.kinds import Kind
+from tests.matrix.proving import kinds_in, prove
+
+
+@pytest.mark.parametrize("kind", kinds_in("cancel"), ids=lambda kind: kind.name)
+async def test_what_comes_of_a_lie_while_cancelling_is_what_the_rules_say(tmp_path: Path, kind: Kind) -> None:
+    await prove(tmp_path, "cancel", kind)

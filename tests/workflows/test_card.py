@@ -1,0 +1,48 @@
+"""What people see of an operation in Temporal is bounded and inert."""
+
+from domain.messages import Card, Head
+from workflows.card import MAX_KEYWORD, attributes_of, details_of, keyword
+
+HEAD = Head(state="observing", seq=7, hash="0" * 64, step="observe")
+
+
+def test_a_short_keyword_stands_as_it_is() -> None:
+    assert keyword("job-1") == "job-1"
+
+
+def test_a_long_keyword_stands_as_prefix_and_digest_within_the_limit_of_the_index() -> None:
+    long = "ü" * 300
+    assert len(keyword(long).encode()) <= MAX_KEYWORD
+    assert keyword(long).startswith("üü")
+    assert keyword(long) != keyword(long + "x")
+
+
+def test_what_is_not_known_yet_is_no_search_attribute() -> None:
+    assert attributes_of(HEAD) == {"SakshiState": "observing", "SakshiAttention": False}
+
+
+def test_a_known_job_can_be_searched_for() -> None:
+    card = Card(contract="sim@1", tenant="t1", job="j" * 400)
+    found = attributes_of(HEAD.model_copy(update={"card": card}))
+    assert found["SakshiContract"] == "sim@1"
+    assert len(str(found["SakshiJob"])) <= MAX_KEYWORD
+
+
+def test_words_of_a_provider_are_inert_on_the_card() -> None:
+    card = Card(summary="[click](https://elsewhere.example) **now**", remote_state="`running`")
+    shown = details_of("op-1", HEAD.model_copy(update={"card": card}))
+    assert "[click](" not in shown
+    assert "**now**" not in shown
+    assert "cancel op-1 " in shown
+
+
+def test_an_operation_that_waits_for_a_human_shows_what_may_be_chosen() -> None:
+    card = Card(choices=("resume", "abandon"), why="it took too long")
+    shown = details_of("op-1", HEAD.model_copy(update={"attention": True, "step": "inbox", "card": card}))
+    assert "resolve op-1 resume" in shown
+    assert "resolve op-1 abandon" in shown
+
+
+def test_an_operation_that_has_ended_offers_nothing() -> None:
+    shown = details_of("op-1", HEAD.model_copy(update={"step": "done", "state": "succeeded"}))
+    assert "cancel" not in shown
