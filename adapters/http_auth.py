@@ -107,7 +107,7 @@ def _forms(letter: str) -> bytes:
     forms.append(b"".join(rb"\\+u(?i:%02x%02x)" % (units[index], units[index + 1]) for index in range(0, len(units), 2)))
     forms.append(b"".join(b"%%(?i:%02x)" % byte for byte in letter.encode()))
     forms.append(b"&#(?:0*%d|(?i:x0*%x));" % (ord(letter), ord(letter)))
-    if letter in "\"\\/":
+    if letter in '"\\/':
         forms.append(rb"\\+" + re.escape(letter.encode()))
     if letter in _NAMED:
         forms.append(b"&%s;" % _NAMED[letter])

@@ -121,7 +121,7 @@ class _Writing:
         self._store = store
         self._folder = folder
         # In a folder the name that counts is given only when the bytes are synced.
-        self._part = _part(key, secrets.token_hex(8))
+        self._part = f"{key}.part-{secrets.token_hex(8)}"
         name = key if folder is None else self._part
         self._writer = obstore.open_writer_async(store, name, buffer_size=PART_BYTES, max_concurrency=_PARALLEL)
         self._open = True
@@ -265,11 +265,6 @@ def _published_key(key: str) -> str:
     if len(segments) != 3 or not _SHA256.fullmatch(segments[-1]):
         raise BadInput("a result key is tenant/operation/sha256")
     return key
-
-
-def _part(key: str, of: str) -> str:
-    """What one write fills until it is sealed."""
-    return f"{key}.part-{of}"
 
 
 def _media(key: str) -> str:

@@ -156,7 +156,7 @@ class Output(Frozen):
     checks: tuple[Check, ...] = ()
 
 
-class Base(Frozen):
+class Fact(Frozen):
     """What every piece of evidence has: when and by whom it was seen."""
 
     at: Instant
@@ -175,7 +175,7 @@ class Base(Frozen):
         return cast("dict[str, Json]", recordable(dumped))
 
 
-class Opened(Base):
+class Opened(Fact):
     """Entry 0: what is asked, of whom, for whom."""
 
     kind: Literal["opened"] = "opened"
@@ -201,7 +201,7 @@ class Opened(Base):
     retry_of: str | None = None
 
 
-class OwnerClaim(Base):
+class OwnerClaim(Fact):
     """A Temporal run took the stream: epoch is the stored one plus one."""
 
     kind: Literal["owner"] = "owner"
@@ -210,7 +210,7 @@ class OwnerClaim(Base):
     epoch: int
 
 
-class Policy(Base):
+class Policy(Fact):
     """What policy said of the exact action. `covered`: a human is needed, and a live approval of this very action is there."""
 
     kind: Literal["policy"] = "policy"
@@ -232,7 +232,7 @@ DecisionMeaning = Literal[
 ]  # fmt: skip
 
 
-class Decision(Base):
+class Decision(Fact):
     """What a person said. A refused one has meaning `refused`, the verb that was asked for, and why not."""
 
     kind: Literal["decision"] = "decision"
@@ -252,7 +252,7 @@ class Decision(Base):
     why: str | None = None
 
 
-class Intent(Base):
+class Intent(Fact):
     """What is about to be done; durable before any byte leaves. `send_until`: after this instant it is not sent."""
 
     kind: Literal["intent"] = "intent"
@@ -266,7 +266,7 @@ class Intent(Base):
     step: str | None = None
 
 
-class Closed(Base):
+class Closed(Fact):
     """Common to what closes an attempt of a create."""
 
     generation: int = 1
@@ -302,7 +302,7 @@ class Late(Closed):
     of: int | None = None
 
 
-class Observation(Base):
+class Observation(Fact):
     """What a status read showed. `began` decides whether it can contradict what came before."""
 
     kind: Literal["reading"] = "reading"
@@ -323,7 +323,7 @@ class Observation(Base):
     violation: dict[str, Json] | None = None
 
 
-class CancelAnswer(Base):
+class CancelAnswer(Fact):
     """What the provider said to a cancel. Never a confirmation: only a status read confirms."""
 
     kind: Literal["cancel_answer"] = "cancel_answer"
@@ -336,7 +336,7 @@ class CancelAnswer(Base):
     violation: dict[str, Json] | None = None
 
 
-class Lookup(Base):
+class Lookup(Fact):
     """What a reconcile entry showed. `began` decides whether none is proof. `exhausted`: the next entry is due."""
 
     kind: Literal["lookup"] = "lookup"
@@ -353,7 +353,7 @@ class Lookup(Base):
     violation: dict[str, Json] | None = None
 
 
-class StepOutcome(Base):
+class StepOutcome(Fact):
     """What a `before` step came to."""
 
     kind: Literal["step"] = "step"
@@ -367,7 +367,7 @@ class StepOutcome(Base):
     violation: dict[str, Json] | None = None
 
 
-class ResultOutcome(Base):
+class ResultOutcome(Fact):
     """What collecting came to."""
 
     kind: Literal["result"] = "result"
@@ -384,7 +384,7 @@ class ResultOutcome(Base):
     next_at: Instant | None = None
 
 
-class Callback(Base):
+class Callback(Fact):
     """An authenticated delivery that names a job under our own key."""
 
     kind: Literal["callback"] = "callback"
@@ -393,7 +393,7 @@ class Callback(Base):
     delivery: str
 
 
-class Clock(Base):
+class Clock(Fact):
     """A deadline passed. Each clock names itself."""
 
     kind: Literal["clock"] = "clock"
@@ -401,7 +401,7 @@ class Clock(Base):
     deadline: Instant
 
 
-class Regressed(Base):
+class Regressed(Fact):
     """A human accepted a ledger that does not hold what Temporal knew of."""
 
     kind: Literal["regressed"] = "regressed"
@@ -412,7 +412,7 @@ class Regressed(Base):
     reason: str | None = None
 
 
-class Refusals(Base):
+class Refusals(Fact):
     """How many further decisions of this round were refused after the twentieth."""
 
     kind: Literal["refusals"] = "refusals"
@@ -421,7 +421,7 @@ class Refusals(Base):
     last_request_id: str
 
 
-class Linked(Base):
+class Linked(Fact):
     """Another operation belongs with this one."""
 
     kind: Literal["linked"] = "linked"
@@ -429,7 +429,7 @@ class Linked(Base):
     other: str
 
 
-class Erased(Base):
+class Erased(Fact):
     """Payloads were erased, by whom and why."""
 
     kind: Literal["erased"] = "erased"
@@ -439,7 +439,7 @@ class Erased(Base):
     reason: str | None = None
 
 
-class Pruned(Base):
+class Pruned(Fact):
     """What retention removed."""
 
     kind: Literal["pruned"] = "pruned"

@@ -37,6 +37,7 @@ from domain.templates import compile_template, texts_of
 DURATION_UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 SIZE_UNITS: Final = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 CREDENTIAL: Final = r"[a-z0-9_]{1,64}"
+LONGEST_DURATION: Final = timedelta(days=3650)
 _DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
 _SIZE: Final = re.compile(r"([0-9]{1,12})(B|KiB|MiB|GiB)")
 
@@ -110,7 +111,10 @@ def parse_duration(value: object) -> timedelta:
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise expected("a duration such as 250ms, 30s, 5m, 12h or 10d")
-    return timedelta(milliseconds=int(found[1]) * DURATION_UNITS[found[2]])
+    span = timedelta(milliseconds=int(found[1]) * DURATION_UNITS[found[2]])
+    if span > LONGEST_DURATION:  # added to an instant it would leave the calendar, when nothing can be refused any more
+        raise expected("a duration of at most 3650d")
+    return span
 
 
 def milliseconds(value: timedelta) -> int:

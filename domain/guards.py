@@ -107,6 +107,7 @@ GUARDS: dict[str, tuple[str, Callable[[Standing, Evidence], bool]]] = {
     "once before": ("fetched twice, or fetchable only once", lambda s, _: s.invalid_results >= 1 or s.facts.one_time),
     "cut one-time": ("a one-time result was cut", lambda s, e: bool(_field(e, "cut")) and s.facts.one_time),
     "has verdict": ("a terminal observation is known", lambda s, _: s.verdict is not None),
+    "entries lost": ("the ledger lost entries that may have been attempts", lambda s, _: s.entries_lost),
     "has lookups": ("the contract says how to look a job up", lambda s, _: s.facts.reconcile_entries > 0),
     "unnamed": ("the provider took it without giving an id", lambda s, _: s.unnamed),
     "absence provable": ("it was not taken without an id, and no entries are lost", lambda s, _: s.absence_provable),

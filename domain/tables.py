@@ -228,7 +228,7 @@ HUMAN = (
     Row(("create_unknown", "contract_violation"), "decision.adopt", "cancel_requested", ("W",)),
     Row(("create_unknown", "contract_violation"), "decision.adopt", "accepted"),
     Row(("create_unknown",), "decision.look", "reconciling", ("has lookups",)),
-    Row(("create_unknown",), "decision.replay", "create_pending", ("window open",)),
+    Row(("create_unknown",), "decision.replay", "create_pending", ("window open", "!entries lost")),
     Row(("create_unknown",), "decision.retry_create", "create_pending", ("!unnamed",)),
     Row(("result_timed_out",), "decision.resume", "observing"),
     Row(("result_unavailable",), "decision.resume", "observing", ("!has verdict",)),

@@ -17,6 +17,11 @@ from urllib.parse import quote
 
 import asyncpg
 import pytest
+from hypothesis import settings
+
+# The machine is shared: how long an example takes says nothing about the code.
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
 
 _REAPER = """
 import os, shutil, signal, sys

@@ -145,10 +145,17 @@ def _result(dossier: Dossier) -> Iterator[str]:
         yield f"The result was asked for in exchange {one['number']}, {one['began']}: {outcome_words(one)}.{_said(one)}"
     for problem in standing.problems:
         yield f"Of the result: {code(problem)}."
-    for output in standing.outputs:
-        yield f"What was delivered: {output.size} bytes, SHA-256 {code(output.sha256)}, type {code(output.media or 'not stated')}."
+    for output in _delivered(dossier):
+        media = output.get("media") or "not stated"
+        yield f"What was delivered: {output['size']} bytes, SHA-256 {code(output['sha256'])}, type {code(media)}."
     if standing.counts:
         yield f"Counts last shown: {code(json.dumps(standing.counts, sort_keys=True))}."
+
+
+def _delivered(dossier: Dossier) -> list[Shown]:
+    """The newest result that came, verified or not: one that is not is told of by its entry alone."""
+    came = (entry.body.get("outputs") for entry in reversed(dossier.entries) if entry.kind == "result")
+    return cast("list[Shown]", next(filter(None, came), None) or [])
 
 
 def _job(job: dict[str, Json]) -> str:

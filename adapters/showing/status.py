@@ -149,8 +149,6 @@ def next_commands(stream: str, standing: Standing, *, at: datetime, waiting: Wai
     said = f"--by {shlex.quote(by)} --reason WHY"
     if standing.attention:
         return [line for choice in choices(standing, at) for line in _commands_of(stream, standing, choice, by=by)]
-    if standing.state == "awaiting_approval":
-        return [command(verb, stream, f"--hash HASH {said}") for verb in ("approve", "reject")]
     if standing.final:
         result = [command("result", stream, f"--output result-{stream}")] if standing.outputs else []
         again = [f"python starter.py run --again {stream} --reason WHY"] if safe_to_run_again(standing) else []

@@ -306,7 +306,8 @@ async def test_a_seal_syncs_bytes_before_it_gives_the_name(root: Path, monkeypat
     monkeypatch.setattr(os, "fsync", spy)
     await seal(ObstoreResults(root))
     (part, named), folder = seen[-2:]
-    assert part.startswith(str(root / ".staging" / f"{STAGING}.part-")) and not named
+    assert part.startswith(str(root / ".staging" / f"{STAGING}.part-"))
+    assert not named
     assert folder == (str(root / ".staging" / "op-1"), True)
 
 

@@ -12,7 +12,7 @@ from adapters.showing.live import line_of
 from adapters.showing.status import effect_is_over, exit_code_of, safe_to_run_again, settled, status_of
 from adapters.showing.text import evidence_text, inert, list_text, result_text, status_text
 from domain.chain import first_prev, make_entry
-from domain.evidence import Base, Observation, Opened, Output
+from domain.evidence import Fact, Observation, Opened, Output
 from domain.folding import opened_standing
 from domain.opening import Asked, Drawn, opening
 from domain.standing import Attempt, Flag, Standing, Verdict
@@ -142,8 +142,9 @@ def test_a_violation_and_a_broken_result_say_what_is_wrong():
     assert status["result"] is None
 
 
-def test_waiting_for_approval_offers_both_answers_and_a_late_worker_the_doctor():
-    assert [command.split()[2] for command in shown(state="awaiting_approval")["next"]] == ["approve", "reject"]
+def test_waiting_for_approval_offers_what_can_be_typed_and_a_late_worker_the_doctor():
+    # Nobody can approve by command yet; what is printed to be typed is what can be typed.
+    assert [command.split()[2] for command in shown(state="awaiting_approval")["next"]] == ["watch", "cancel"]
     late = shown(state="observing", at=AT + timedelta(hours=2))
     assert late["next"][0] == "python starter.py doctor"
 
@@ -167,7 +168,7 @@ def entries(*readings: dict[str, Any]):
     stream = [Observation(at=AT + timedelta(seconds=n), actor="worker:w", began=AT, **one) for n, one in enumerate(readings)]
     made: list[Any] = []
     prev = first_prev("l", ID)
-    pieces: list[Base] = [opened(), *stream]
+    pieces: list[Fact] = [opened(), *stream]
     for seq, evidence in enumerate(pieces):
         entry = make_entry(
             evidence, ledger_id="l", stream=ID, seq=seq, prev=prev, role="stay", epoch=1, turn=1, from_="observing", to="observing"  # pyright: ignore[reportArgumentType]

@@ -14,6 +14,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from activities.ports import Clocks
 from adapters.clock_check import ClockCheck
 from domain.authority import Judgement, Question
+from domain.errors import BadContract
 from tests.workflows.stage import stage, variant
 
 
@@ -91,3 +92,9 @@ async def test_a_worker_whose_clock_is_nearly_right_works(off: timedelta) -> Non
 
 async def test_a_local_activity_has_no_clock_to_compare_with(tmp_path: Path) -> None:
     assert await _attempt(timedelta(hours=1), is_local=True) == 1
+
+
+@pytest.mark.parametrize("span", ["3651d", "999999999d", "999999999h"])
+def test_a_duration_that_leads_out_of_the_calendar_is_refused_where_it_is_written(span: str) -> None:
+    with pytest.raises(BadContract, match="at most 3650d"):
+        variant("sim.reports.create", {"deadlines": {"result": span}})

@@ -39,5 +39,3 @@ async def test_an_instant_without_zone_or_out_of_reach_is_refused_and_what_comes
 def test_arguments_nested_however_deeply_are_read_or_refused(depth: int) -> None:
     body = '{"request_id":"r-1","by":"local","choice":"adopt","arguments":{"id":' + "[" * depth + "]" * depth + "}}"
     assert read_message(Received(kind="resolve", body=body, size=len(body))).request_id
-
-

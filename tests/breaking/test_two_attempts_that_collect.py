@@ -70,7 +70,9 @@ async def test_a_result_that_the_older_attempt_brings_home_after_it_is_gone_can_
         world = replace(on.world, provider=slow)
         steps, owner = ProviderActivities(world), acting_for("run-1")
         on.books.lie("collect", "result_expired", nth=2, times=50)
-        await on.open(input={"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "format": "csv", "rows": 5, "polls": 1})
+        await on.open(
+            input={"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "format": "csv", "rows": 5, "polls": 1}
+        )
         await owner.run(AuthorityActivities(world).judge, StepInput(id="op-1", turn=1))
         await owner.run(steps.create, StepInput(id="op-1", turn=2))
         assert (await owner.run(steps.observe, StepInput(id="op-1", turn=3))).state == "result_collecting"

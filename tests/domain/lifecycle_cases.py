@@ -29,6 +29,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "an intent open": {"open_attempt": Attempt(generation=1, attempt=9, seq=3, at=T0)},
     "an earlier intent open": {"generation": 2, "open_attempt": Attempt(generation=1, attempt=9, seq=3, at=T0)},
     "sent": {"first_intent_at": T0},
+    "entries lost": {"unproven": ((1, 0),)},
     "wanted": {"cancel_wanted": True},
     "deadline over": {"deadlines": {"create": T0}},
     "job": {"job": {"id": "job-1"}},
@@ -329,6 +330,7 @@ BOOKS = [
 NOT_ALLOWED = [
     ("a replay after the window", "create_unknown", "window over, sent", "decision.replay"),
     ("a replay of what was taken without an id", "create_unknown", "token, sent, unnamed", "decision.replay"),
+    ("a replay where the ledger lost entries", "create_unknown", "token, sent, entries lost", "decision.replay"),
     ("a look where nothing can be looked up", "create_unknown", "", "decision.look"),
     ("a retry of what was taken without an id", "create_unknown", "unnamed", "decision.retry_create"),
     ("a resume where the end is known", "result_unavailable", "succeeded", "decision.resume"),
