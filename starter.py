@@ -4,11 +4,20 @@ Exit codes: 0 done; 1 ended otherwise than succeeded; 2 usage or bad input; 3 re
 5 verification found tampering; 6 succeeded in part; 7 needs a human; 8 stopped waiting, the operation goes on.
 """
 
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-import typer
-from typer.exceptions import TyperException
+try:
+    import typer
+    from typer.exceptions import TyperException
+except ModuleNotFoundError:  # another Python than .venv's; commands are shown as `python starter.py`, and have to run as shown
+    own = Path(__file__).absolute().with_name(".venv")
+    if Path(sys.prefix) != own and (own / "bin" / "python").exists():
+        os.execv(own / "bin" / "python", [str(own / "bin" / "python"), *sys.argv])  # noqa: S606 - this file, by the Python made for it
+    sys.stderr.write("error: this Python lacks the libraries\nhint: any target of make, such as `make demo`, makes .venv\n")
+    sys.exit(2)
 
 from commands import checking, deciding, escalating, looking, stack, starting
 from commands.output import ExitCode, Usage, fail, note
@@ -20,6 +29,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Sakshi runs slow, costly HTTP jobs durably and can prove afterwards what happened.",
+    epilog="Exit codes: 0 done; 1 ended otherwise than succeeded; 2 usage or bad input; 3 refused; 4 can't reach Temporal or the ledger; "
+    "5 verification found tampering; 6 succeeded in part; 7 needs a human; 8 stopped waiting, the operation goes on.",
 )
 app.command()(stack.demo)
 app.command()(stack.dev)
@@ -52,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SakshiError as error:
         return fail(error, as_json=as_json)
     except TyperException as error:
-        return fail(_usage(error), as_json=as_json)
+        said, hint = _said(error)
+        return fail(Usage(said, hint=hint), as_json=as_json) if said else ExitCode.BAD_INPUT
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     if code == INTERRUPTED:
@@ -61,9 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else ExitCode.DONE
 
 
-def _usage(error: TyperException) -> Usage:
+def _said(error: TyperException) -> tuple[str, str]:
+    """What is wrong with what was typed, and where help is; nothing where the help itself was the answer."""
     said = getattr(error, "format_message", lambda: str(error))()
-    return Usage(str(said), hint="python starter.py --help")
+    where = getattr(getattr(error, "ctx", None), "command_path", "python starter.py")
+    return str(said), f"{where} --help"
 
 
 if __name__ == "__main__":

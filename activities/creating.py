@@ -6,9 +6,10 @@
 * A create sends nothing at its deadline, nor where the token no longer protects.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from pydantic import ValidationError
 from temporalio import activity
@@ -164,7 +165,7 @@ def _not_sent(world: World, prepared: Prepared) -> CreateExchange:
     now = instant(world.clocks.now())
     return CreateExchange(
         at=now, actor=world.identity, meaning="not_sent", generation=prepared.generation, attempt=prepared.attempt, word="interrupted",
-        words=Words(reason=_UNANSWERED[False]), next_at=now,
+        words=Words(reason="nothing was sent"), next_at=now,
     )  # fmt: skip
 
 
@@ -192,7 +193,7 @@ async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[C
     }
     if isinstance(outcome, NoAnswer):
         meaning = "ambiguous" if outcome.sent else "not_sent"
-        base |= {"meaning": meaning, "word": outcome.word, "words": Words(reason=_UNANSWERED[outcome.sent])}
+        base |= {"meaning": meaning, "word": outcome.word, "words": Words(reason=_unanswered(outcome))}
         return CreateExchange.model_validate(base | {"next_at": again(case, "create", at, None)}), ()
     scope = case.scope(
         call_id=call_id(case.record.stream, "create", prepared.generation),
@@ -215,10 +216,22 @@ async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[C
     return CreateExchange.model_validate(base), payloads
 
 
-_UNANSWERED = {
-    True: "no answer came; whether it was carried out is not known",
-    False: "nothing was sent",
+def _unanswered(outcome: NoAnswer) -> str:
+    if outcome.sent:
+        return "no answer came; whether it was carried out is not known"
+    why = _UNSENT.get(outcome.word)
+    return f"nothing was sent: {why}" if why else "nothing was sent"
+
+
+_UNSENT: Final[Mapping[str, str]] = {
+    "refused_connection": "the connection was refused",
+    "dns": "the host's name has no address",
+    "tls": "the host's certificate or TLS was not accepted",
+    "connect_timeout": "no connection in time",
+    "address": "the rules of addresses forbid where it would go",
+    "credential": "the credential is not there, or is not for this origin and tenant; `doctor` names those that are missing",
 }
+"""What whoever waits can do something about."""
 
 
 def first_poll(case: Case, now: datetime, hint_ms: int | None) -> datetime:

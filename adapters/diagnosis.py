@@ -146,7 +146,7 @@ async def _contracts(settings: Settings) -> AsyncIterator[Finding]:
         try:
             contract = folder.get(name)
         except SakshiError as error:
-            yield Finding("contracts", "wrong", error.message.splitlines()[0], f"python starter.py contracts check {name}")
+            yield Finding("contracts", "wrong", error.message.splitlines()[0], "python starter.py contracts check")
             continue
         for auth in (contract.http.auth, *contract.http.hosts.values()):
             if auth.credential is not None:

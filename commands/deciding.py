@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from domain.evidence import Json
     from domain.messages import Resolution
 
-By = Annotated[str | None, typer.Option("--by", help="Who says it. Unset: you.")]
+By = Annotated[str | None, typer.Option("--by", help="Who says it; policies/ says who may. Unset: you.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why. It is recorded.")]
 Force = Annotated[bool, typer.Option("--force", help="Insist, where the contract has a call for it.")]
 

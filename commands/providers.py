@@ -85,11 +85,11 @@ def check(
 
 
 @contracts.command()
-def schema() -> None:
+def schema(as_json: AsJson = False) -> None:
     """The language as JSON Schema, for editors."""
     from adapters.contract_files import json_schema
 
-    write_text(json.dumps(json_schema(), indent=1, ensure_ascii=False))
+    write_text(json.dumps(json_schema(), indent=None if as_json else 1, ensure_ascii=False))
 
 
 def _line(contract: "Contract") -> dict[str, object]:

@@ -42,6 +42,8 @@ def run(
     from commands.surveying import continued
 
     limit = duration(timeout) if timeout else None
+    if timeout and not wait:
+        raise BadInput("--timeout belongs to --wait")
     if [contract, again, continue_].count(None) != 2:
         raise BadInput("name one of: a contract, --again ID, --continue ID", hint="python starter.py contracts list")
     if continue_ is not None:
@@ -141,10 +143,12 @@ def target_of(settings: "Settings", contract: "Contract", name: str | None) -> d
     """The values that the contract asks for, out of the named set, or of the one named like the provider. Raises BadInput."""
     sets = target_sets(settings)
     chosen = name or contract.provider.name
+    if chosen == "sim" and contract.target and chosen not in sets and settings.embedded:
+        raise BadInput("the target sim is there while the embedded stack runs", hint="start it: python starter.py dev")
     if name is None and (not contract.target or chosen not in sets):
         return {}
     if chosen not in sets:
-        raise BadInput(f"no target {chosen}", hint=f"SAKSHI_TARGETS has: {', '.join(sorted(sets)) or 'none'}")
+        raise BadInput(f"no target {chosen}", hint=f"there are: {', '.join(sorted(sets)) or 'none'}; SAKSHI_TARGETS sets them")
     return {key: value for key, value in sets[chosen].items() if key in contract.target}
 
 

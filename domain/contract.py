@@ -241,4 +241,4 @@ def validate_input(contract: Contract, value: JsonValue) -> None:
     check_carriable(value)
     problems = problems_of(contract.input, value)
     if problems:
-        raise InputInvalid(problems)
+        raise InputInvalid(problems, hint=f"python starter.py contracts show {contract.contract} shows what it takes")

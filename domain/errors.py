@@ -58,7 +58,7 @@ class Finding:
     code: str = "invalid"
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.key}: {self.expected}"
+        return ": ".join(part for part in (f"{self.file}:{self.line}:{self.column}", self.key, self.expected) if part)
 
 
 class BadContract(BadInput):
@@ -76,8 +76,8 @@ class InputInvalid(BadInput):
 
     code = "input_invalid"
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
+    def __init__(self, problems: Sequence[str], *, hint: str = "") -> None:
+        super().__init__("\n".join(problems), hint=hint)
         self.problems = tuple(problems)
 
 

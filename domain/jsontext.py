@@ -30,7 +30,7 @@ class NotReadable(Exception):
 def parse_input(data: bytes) -> JsonValue:
     """The operation's input from its bytes. Raises BadInput that says what cannot be carried, and where."""
     if len(data) > MAX_INPUT_BYTES:
-        raise BadInput(f"the input has {len(data)} bytes, over {MAX_INPUT_BYTES}", hint="put bulk data into a file of the contract")
+        raise BadInput(f"the input has over {MAX_INPUT_BYTES} bytes", hint="put bulk data where the provider can fetch it")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -128,7 +128,9 @@ def _no_constant(word: str) -> NoReturn:
 
 def _input_integer(digits: str) -> int:
     if len(digits) > 17:
-        raise BadInput(f"the input has an integer of 2^53 or more: {digits[:20]}", hint="send large numbers as text")
+        raise BadInput(
+            f"the input has an integer of 2^53 or more: {digits[:20]}{'…' if len(digits) > 20 else ''}", hint="send large numbers as text"
+        )
     return int(digits)
 
 

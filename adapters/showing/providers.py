@@ -36,13 +36,24 @@ def contract_text(shown: Mapping[str, object]) -> str:
         ("digest", shown["digest"]),
         ("class", effect.get("class")),
         ("summary", effect.get("summary")),
-        ("cost", effect.get("cost")),
+        ("cost", _said(effect.get("cost"))),
         ("data leaving", ", ".join(cast("list[str]", effect.get("data_leaving") or []))),
         ("after a cancel", effect.get("after_cancel")),
         ("target", ", ".join(f"{name} ({kind['kind']}) {kind['about']}" for name, kind in target.items())),
-        ("deadlines", document.get("deadlines")),
-        ("taken knowingly", document.get("accepts")),
+        ("deadlines", _said(document.get("deadlines"))),
+        ("taken knowingly", _said(document.get("accepts"))),
         ("verified on", document["provider"].get("verified_on")),
     ]
     schema = Text(json.dumps(shown["input"], indent=2, ensure_ascii=False))
     return drawn(Text(f"{inert(shown['contract'])}@{shown['version']}", style="bold"), rows(pairs), Text("input:", style="dim"), schema)
+
+
+def _said(value: object) -> object:
+    """A value of the file as a person writes it."""
+    match value:
+        case dict():
+            return "  ".join(f"{name} {one}" for name, one in cast("dict[str, object]", value).items())
+        case list():
+            return "; ".join(str(_said(one)) for one in cast("list[object]", value))
+        case _:
+            return value

@@ -49,7 +49,7 @@ def status_of(record: Record, *, at: datetime, last_entry: datetime, by: str) ->
         "principal": opened.principal,
         "trace_id": opened.trace_id,
         "reason": opened.reason,
-        "next_poll_at": instant_text(standing.next_at) if standing.next_at and not standing.final else None,
+        "next_poll_at": instant_text(standing.next_at) if standing.next_at and waiting not in {None, "human"} else None,
         "deadlines": {name: instant_text(moment) for name, moment in sorted(standing.deadlines.items())},
         "progress": standing.progress,
         "result": result_of(standing),

@@ -111,7 +111,7 @@ def evidence_text(evidence: Mapping[str, Json]) -> str:
     for entry in cast("list[dict[str, Json]]", evidence["entries"]):
         folded = cast("Mapping[str, Json] | None", entry.get("folded"))
         seq = f"{entry['seq']}-{folded['last_seq']}" if folded else str(entry["seq"])
-        moved = f"{entry['from']} -> {entry['to']}" if entry["role"] == "move" else ("note" if entry["role"] == "note" else "")
+        moved = f"{entry['from'] or 'new'} -> {entry['to']}" if entry["role"] == "move" else ("note" if entry["role"] == "note" else "")
         words = (seq, str(entry["at"])[11:23], entry["actor"], entry["cause"], moved, said(entry), str(entry["hash"])[:12])
         table.add_row(*(Text(inert(word)) for word in words))
     total = Text(f"{evidence['total']} entries of {inert(evidence['id'])}; --all shows unchanged readings one by one", style="dim")

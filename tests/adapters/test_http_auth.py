@@ -190,8 +190,9 @@ async def test_calls_are_spaced_to_the_rate_per_credential_and_host() -> None:
 
     async with serve(notes) as server, provider() as door:
         rules = policy(server.origin, per_second=50.0)
+        began = time.monotonic()  # not the first arrival: that one may be late for reasons of its own
         await asyncio.gather(*(door.exchange(Request("GET", f"{server.origin}/"), rules) for _ in range(5)))
-    assert times[-1] - times[0] >= 4 / 50 - 0.015
+    assert times[-1] - began >= 4 / 50 - 0.015
 
 
 async def test_a_call_that_runs_out_of_time_while_it_is_spaced_has_sent_nothing_and_keeps_no_turn() -> None:
