@@ -87,7 +87,7 @@ def resolution_of(words: list[str], *, by: str, reason: str, until: str | None, 
 
 def _adopted(words: list[str]) -> "dict[str, Json]":
     if not words or any("=" not in word for word in words[1:]):
-        raise BadInput("adopt needs the job's id, and then NAME=VALUE for each further name")
+        raise BadInput("adopt needs the job's id, and then NAME=VALUE for each further name", hint="a refusal names all that are needed")
     pairs = [word.partition("=") for word in words[1:]]
     return {"id": words[0], **{name: value for name, _, value in pairs}}
 

@@ -67,6 +67,8 @@ def with_target(monkeypatch: pytest.MonkeyPatch) -> None:
         (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--key", "a b"], "a key"),
         (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--tenant", "a/b"], "a tenant"),
         (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--wait", "--timeout", "soon"], "not a duration"),
+        (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--timeout", "3s"], "--wait"),
+        (["cancel", "x"], "starter.py cancel --help"),
         (["status", "nothing"], "no operation nothing"),
         (["evidence", "nothing"], "no operation"),
         (["result", "nothing"], "no operation"),
@@ -100,6 +102,34 @@ def test_bad_input_is_one_clear_message_and_exit_2(typed: Typed, monkeypatch: py
     assert said.err.startswith("error: ")
     assert "Traceback" not in said.err
     assert said.out == "" or "--json" in words
+
+
+@pytest.mark.parametrize("more", [[], ["--target", "sim"]])
+def test_whoever_forgot_to_start_the_stack_is_told_how(typed: Typed, more: list[str]):
+    said = typed("run", "sim.reports.create", "--input", json.dumps(INPUT), *more)
+    assert said.code == 2
+    assert "python starter.py dev" in said.err
+
+
+def test_a_group_without_a_command_is_answered_with_its_help_and_no_empty_error(typed: Typed):
+    said = typed("contracts")
+    assert said.code == 2
+    assert "check" in said.out + said.err
+    assert "error:" not in said.err
+
+
+def test_another_python_goes_on_in_the_project_s_own(tmp_path: Path):
+    """Commands are shown as `python starter.py`, so that has to run with whatever `python` is."""
+    (tmp_path / "starter.py").write_bytes((ROOT / "starter.py").read_bytes())
+    alone = subprocess.run([sys.executable, "-I", "-S", tmp_path / "starter.py"], capture_output=True, text=True, check=False)
+    assert alone.returncode == 2
+    assert "make demo" in alone.stderr
+    own = tmp_path / ".venv" / "bin"
+    own.mkdir(parents=True)
+    (own / "python").write_text('#!/bin/sh\necho "own: $2"\n')
+    (own / "python").chmod(0o755)
+    there = subprocess.run([sys.executable, "-I", "-S", tmp_path / "starter.py", "list"], capture_output=True, text=True, check=True)
+    assert there.stdout == "own: list\n"
 
 
 def test_with_json_an_error_is_one_object_on_stdout_and_text_on_stderr(typed: Typed):

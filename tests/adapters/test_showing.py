@@ -86,7 +86,8 @@ def test_the_exit_code_of_waiting_says_how_it_stands(changes: dict[str, Any], co
 @pytest.mark.parametrize(
     ("changes", "late", "whom"),
     [
-        ({"state": "proposed"}, 1, "worker"),
+        ({"state": "proposed"}, 1, "clock"),
+        ({"state": "proposed"}, 31, "worker"),
         ({"state": "create_pending"}, 1, "provider"),
         ({"state": "create_pending", "next_at": AT + timedelta(hours=1)}, 1, "clock"),
         ({"state": "observing", "next_at": AT + timedelta(hours=1)}, 1, "provider"),

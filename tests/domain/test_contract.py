@@ -65,6 +65,7 @@ def test_bytes_that_are_no_contract_are_refused(data: bytes) -> None:
         ({"provider__sources": []}, "provider.sources", "at least one"),
         ({"deadlines": {"create": "10"}}, "deadlines.create", "a duration"),
         ({"deadlines": {"create": 10}}, "deadlines.create", "a duration"),
+        ({"deadlines": {"create": "3651d"}}, "deadlines.create", "at most 3650d"),
         ({"http__limits": {"response_bytes": "1MB"}}, "http.limits.response_bytes", "a size"),
         ({"http__limits": {"requests_per_second": "1"}}, "http.limits.requests_per_second", "a number"),
         ({"http__auth": {"bearer": "A B"}}, "http.auth.bearer", "credential's name"),
@@ -447,6 +448,14 @@ def test_what_the_schema_has_is_known_by_path(path: str, known: bool, required: 
     found = problems(input=OPEN, effect__summary=f"${{input.{path}}}!", effect__resource="x", create__request__json={"t": "${token}"})
     assert any("the input schema has no" in said for _, said in found) is not known
     assert any("a fallback" in said for _, said in found) is not required
+
+
+def test_an_editor_is_told_of_the_word_beside_the_value_and_of_the_one_beside_the_list() -> None:
+    defined = Contract.model_json_schema()["$defs"]
+    window = defined["Token"]["properties"]["window"]
+    assert {"const": "unstated"} in window["anyOf"]
+    listed, single = defined["Collect"]["properties"]["from"]["anyOf"]
+    assert (listed["type"], listed["items"]) == ("array", single)
 
 
 def test_a_model_alone_has_no_digest() -> None:

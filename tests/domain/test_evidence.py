@@ -19,6 +19,7 @@ from domain.evidence import (
     Evidence,
     Observation,
     Words,
+    body_key,
     bounded,
     instant,
     instant_text,
@@ -143,6 +144,10 @@ def test_a_field_that_a_newer_writer_added_is_ignored() -> None:
     decision = parse_evidence(at="2026-11-30T12:00:00Z", actor="human:asha", kind="decision", body=body)
     assert isinstance(decision, Decision)
     assert not hasattr(decision, "mood")
+
+
+def test_a_kept_body_lies_under_its_tenant_its_stream_and_its_digest() -> None:
+    assert body_key("acme", STREAM, "a" * 64) == f"acme/{STREAM}/{'a' * 64}"
 
 
 def test_evidence_cannot_be_changed() -> None:

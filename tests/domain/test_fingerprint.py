@@ -18,6 +18,7 @@ from domain.fingerprint import (
     canonical,
     commitment,
     commitment_payload,
+    committed_value,
     fingerprint,
     mark,
     requesters_of,
@@ -26,6 +27,7 @@ from domain.fingerprint import (
     token_digest,
     token_length,
 )  # fmt: skip
+from domain.stages import Token
 
 SALT = bytes(range(SALT_BYTES))
 QUIET = settings(deadline=None, max_examples=100)
@@ -175,9 +177,17 @@ def test_limits_that_nothing_can_meet_are_refused() -> None:
         token_length(16, min=50, max=45)
 
 
+def test_a_contract_s_token_has_the_shape_that_the_contract_asks_for() -> None:
+    digest = token_digest(SALT, **NAMED)
+    token = Token.model_validate({"format": "text", "min": 30, "max": 32, "charset": string.ascii_lowercase, "window": "1d"})
+    assert token.shaped(digest) == shape(digest, format="text", min=30, max=32, charset=string.ascii_lowercase)
+    assert len(token.shaped(digest)) == 32
+
+
 def test_a_commitment_says_nothing_without_its_salt_and_everything_with_it() -> None:
     payload = commitment_payload(SALT, {"iban": "DE00"})
     assert payload == SALT + b'{"iban":"DE00"}'
+    assert committed_value(payload) == b'{"iban":"DE00"}'
     assert commitment(payload) == hashlib.sha256(b"sakshi/commit/v1\0" + payload).hexdigest()
     assert commitment(commitment_payload(SALT[::-1], {"iban": "DE00"})) != commitment(payload)
     assert commitment(commitment_payload(SALT, {"iban": "DE01"})) != commitment(payload)

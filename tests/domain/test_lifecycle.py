@@ -25,6 +25,7 @@ from domain.lifecycle import (
     find_row,
     next_step,
     permits,
+    why_it_waits,
 )  # fmt: skip
 from domain.standing import FINAL, PARKED, Attempt, State, Verdict
 from domain.tables import STATES, TABLES, Row
@@ -305,6 +306,14 @@ def test_every_state_that_waits_for_a_human_says_why_and_every_offer_has_its_wor
     assert {*PARKED, "create_unknown", "awaiting_approval"} == set(WHY)
     verbs = {row.evidence.removeprefix("decision.") for row in TABLES["What a human may choose"] if row.evidence.startswith("decision.")}
     assert verbs - {"accept_ledger"} | {"cancel"} == set(CHOICES), "a regressed ledger is the workflow's own attention"
+
+
+def test_why_an_operation_waits_is_said_of_one_that_waits_and_of_no_other() -> None:
+    assert why_it_waits(standing("result_timed_out")) == WHY["result_timed_out"]
+    assert why_it_waits(standing("awaiting_approval")) == WHY["awaiting_approval"]
+    assert why_it_waits(standing("create_unknown")) == WHY["create_unknown"]
+    assert why_it_waits(standing("create_unknown", reconcile_left=1)) is None, "a lookup may still settle it"
+    assert why_it_waits(standing("observing")) is None
 
 
 def test_the_page_on_the_lifecycle_says_what_the_code_does() -> None:

@@ -1,5 +1,6 @@
 """Messages grow without breaking and are bounded before anything is done with them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -94,6 +95,24 @@ def test_what_is_out_of_bounds_is_refused(model: type[Message], fields: dict[str
 def test_what_is_just_within_bounds_is_taken() -> None:
     taken = CancelRequest.model_validate({"request_id": "r" * 128, "by": "a" * 128, "reason": "x" * MAX_REASON})
     assert len(taken.reason) == MAX_REASON
+
+
+@pytest.mark.parametrize(
+    ("until", "why"),
+    [
+        ("2026-11-30T12:00:00", "an instant has a zone"),
+        ("9000-01-01T00:00:00Z", "before the year 9000"),
+        ("0001-01-01T00:00:00+14:00", "no instant"),
+    ],
+)
+def test_a_moment_that_could_not_be_recorded_is_refused(until: str, why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        Resolution.model_validate(CANCEL | {"choice": "resume", "until": until})
+
+
+def test_a_moment_of_another_zone_is_the_same_moment_in_utc_cut_to_milliseconds() -> None:
+    taken = Resolution.model_validate(CANCEL | {"choice": "resume", "until": "2026-11-30T14:00:00.0019+02:00"})
+    assert taken.until == datetime(2026, 11, 30, 12, microsecond=1000, tzinfo=UTC)
 
 
 def test_a_head_says_whether_it_is_final_and_is_a_witness() -> None:

@@ -1,5 +1,6 @@
 """Every answer has one meaning, and none is taken for more than it says."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -279,6 +280,24 @@ def test_a_state_that_is_too_much_to_show_is_shown_by_its_word() -> None:
     assert (reading.meaning, reading.readable, reading.remote_state) == ("failed", False, "default")
     progress = sample(observe__progress={"percent": TOO_MUCH})
     assert observe(200, b'{"state": "running"}', progress).progress is None
+
+
+@pytest.mark.parametrize(
+    ("compare", "state", "name", "meaning"),
+    [
+        ({"body.name": "${input.name}"}, "done", "x", "terminal"),
+        ({"body.name": "${input.name}"}, "running", "x", "going"),
+        ({"body.name": "${input.name}"}, "done", "y", "violation"),
+        ({"body.name": "${input.name}"}, "new", "y", "violation"),
+        ({"body.other": "${input.name}"}, "done", "x", "failed"),
+        ({f"body.other || {TOO_MUCH}": "x"}, "done", "x", "failed"),
+        (None, "done", "y", "terminal"),
+    ],
+)
+def test_a_job_that_was_there_already_must_be_what_was_asked_for(compare: Any, state: str, name: str, meaning: str) -> None:
+    contract = sample() if compare is None else sample(create__compare=compare)
+    given_answer = answer(200, json.dumps({"state": state, "name": name}).encode())
+    assert read_observe(contract, given_answer, SCOPE, NOW, compare=True).meaning == meaning
 
 
 def test_a_contract_that_observes_nothing_reads_nothing() -> None:

@@ -187,6 +187,12 @@ def test_a_body_with_a_larger_integer_keeps_all_digits() -> None:
             json_bytes(value)
 
 
+def test_a_stored_request_comes_back_as_it_was() -> None:
+    request = replace(built(path="/x", headers={"X-Name": "${input.name}"}, json="${input}"), body=bytes(range(256)), redirects=2)
+    stored = json.loads(json.dumps(request.to_json()))
+    assert Request.from_json(stored) == request
+
+
 def test_redirects_are_those_of_the_contract() -> None:
     assert built(path="/x").redirects == 0
     assert built(method="GET", path="/x", redirects=2).redirects == 2

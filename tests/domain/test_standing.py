@@ -12,7 +12,7 @@ from domain.chain import first_prev, make_entry
 from domain.errors import EvidenceError
 from domain.folding import fold
 from domain.lifecycle import advance, clock_of, next_step
-from domain.standing import FINAL, LOST_ATTEMPT, UNPROVEN_MEANINGS
+from domain.standing import FINAL, LOST_ATTEMPT, UNPROVEN_MEANINGS, progress_text
 from domain.tables import STATES, TABLES
 from tests.domain.growing import KEYS, LEDGER, STREAM, T0, Stream, at, said, standing, told
 
@@ -210,6 +210,20 @@ def test_a_ledger_that_lost_entries_of_an_unknown_create_proves_nothing_either()
     assert (stream.standing.state, stream.standing.unproven) == ("reconciling", ((1, 1), (1, LOST_ATTEMPT)))
     assert not stream.standing.absence_provable
     assert told(*TAKEN, "regressed.accepted").standing.unproven == ()
+
+
+def test_a_lost_attempt_that_turns_out_unsent_gives_the_create_its_deadline() -> None:
+    stream = told("regressed.accepted", ("exchange.not_sent", {"generation": 1, "attempt": LOST_ATTEMPT}))
+    assert (stream.standing.state, stream.standing.clean) == ("create_pending", True)
+    span = timedelta(milliseconds=stream.standing.facts.deadlines_ms.create)
+    assert stream.standing.deadlines["create"] == at(2) + span, "nothing was approved, so no clock ran before"
+
+
+def test_an_attempt_is_uncertain_only_within_its_own_generation() -> None:
+    stream = told(*LOST, token_window_ms=86_400_000)
+    assert stream.standing.uncertain
+    stream = told(*LOST, "decision.retry_create")
+    assert (stream.standing.generation, stream.standing.uncertain, stream.standing.effect) == (2, False, "possible")
 
 
 # --- late notes --------------------------------------------------------------------------------------------------------------
@@ -479,6 +493,23 @@ def test_links_both_ways_are_notes() -> None:
 def test_a_clock_that_passes_beside_the_story_explains_nothing() -> None:
     stream = told(*TAKEN, "decision.cancel", "clock.result")
     assert (stream.standing.state, stream.standing.why) == ("cancel_requested", None)
+
+
+@pytest.mark.parametrize(
+    ("progress", "text"),
+    [
+        ({"completed": 146, "total": 500}, "146/500"), ({"percent": 29}, "29%"), ({"completed": 3}, "3"),
+        ({"completed": 1, "percent": 9}, "9%"), ({"total": 5}, None), ({}, None), (None, None),
+    ],
+)  # fmt: skip
+def test_progress_is_read_as_people_read_it(progress: Any, text: str | None) -> None:
+    assert progress_text(progress) == text
+
+
+def test_a_job_is_named_by_its_id_as_text() -> None:
+    assert standing("accepted", job={"id": 7}).job_id == "7"
+    assert standing("accepted", job={"href": "/jobs/7"}).job_id is None
+    assert standing("create_unknown").job_id is None
 
 
 # --- any stream ------------------------------------------------------------------------------------------------------------------

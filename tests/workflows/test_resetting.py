@@ -1,6 +1,8 @@
 """Temporal's own tools on the development server: a reset from any point, and wakes in a row, change nothing that is settled."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,12 +14,22 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
-from tests.workflows.stage import REPORT, Stage, development_server, stage, variant
+from domain.errors import StaleOwner
+from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS
+from tests.workflows.stage import ALL_QUEUES, PLAIN, REPORT, Stage, development_server, stage, variant
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SLOW = variant("sim.reports.create", {"observe": {"poll": {"first": "10m", "cap": "10m"}}})
 LONG = {**REPORT, "polls": 500}
+HALF_DONE = variant(
+    "sim.reports.create",
+    {
+        "observe": {"states": [{"when": {"body.state": "succeeded"}, "is": "partial"}, {"when": {"status": 200}, "is": "running"}]},
+        "collect": {"partial": "attention"},
+    },
+)
+"""What the provider calls success is less than what was asked for, and a human says what that is."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -176,6 +188,92 @@ SCENES = {
     "contract_violation": (violated, abandon, "abandoned", 1),
     "succeeded": (succeeded, nothing, "succeeded", 1),
 }
+
+
+async def proposed(on: Stage) -> None:
+    async def fails(*_: object) -> None:
+        raise StaleOwner("another was faster")
+
+    on.ledger.append = fails  # type: ignore[method-assign]
+    await on.start()
+    handle = on.client.get_workflow_handle("op-1")
+    while not await task_ends(handle):
+        pass
+
+
+async def append_again(on: Stage) -> None:
+    del on.ledger.append
+
+
+async def approved(on: Stage) -> None:
+    await on.start()
+    await on.soon_state("approved")
+
+
+async def reconciling(on: Stage) -> None:
+    on.books.lie("create", "drop_after_accepting")
+    on.books.lie("list", "list_lag")
+    await on.start("sim.listed.create", PLAIN)
+    await on.soon_state("reconciling")
+
+
+async def let_it_show(on: Stage) -> None:
+    on.books.script.clear()
+
+
+async def cancel_requested(on: Stage) -> None:
+    async with on.working(queues=[QUEUE_EFFECTS]):
+        await accepted(on)
+    await on.cancel()
+    await on.soon_state("cancel_requested")
+
+
+async def undecided(on: Stage) -> None:
+    await on.start(HALF_DONE)
+    await on.soon_state("outcome_undecided")
+
+
+async def accept(on: Stage) -> None:
+    await on.resolve("accept_succeeded", request_id="the-end")
+
+
+@dataclass(frozen=True)
+class Held:
+    """A state that is over at once unless something is missing: what, and how it ends when it is there."""
+
+    prepare: Callable[[Stage], Awaitable[None]]
+    go_on: Callable[[Stage], Awaitable[None]]
+    end: str = "succeeded"
+    cancels: int = 0
+    served: tuple[str, ...] = ALL_QUEUES
+
+
+HELD = {
+    "proposed": Held(proposed, append_again),
+    "approved": Held(approved, nothing, served=(QUEUE_LEDGER, QUEUE_READS)),
+    "reconciling": Held(reconciling, let_it_show),
+    "cancel_requested": Held(cancel_requested, nothing, "cancelled", 1, (QUEUE_LEDGER, QUEUE_READS)),
+    "outcome_undecided": Held(undecided, accept),
+}
+
+
+@pytest.mark.parametrize("state", list(HELD))
+async def test_a_reset_while_what_it_waits_for_is_missing_ends_as_if_nothing_had_happened(
+    server: WorkflowEnvironment, tmp_path: Path, state: str
+) -> None:
+    held = HELD[state]
+    async with stage(tmp_path, env=server, work=False) as on, AsyncExitStack() as hands:
+        await hands.enter_async_context(on.working(queues=held.served))
+        await held.prepare(on)
+        assert await reset_to_each(on) >= 1
+        assert (await on.state(), on.books.requests("cancel")) == (state, [])
+        await held.go_on(on)
+        await hands.enter_async_context(on.working(queues=set(ALL_QUEUES) - set(held.served)))
+        head = await on.client.get_workflow_handle("op-1", result_type=dict).result()
+        assert (head["state"], await on.state()) == (held.end, held.end)
+        assert (len(on.books.jobs()), len(on.books.requests("create"))) == (1, 1)
+        assert len(on.books.requests("cancel")) == held.cancels
+        await on.verified()
 
 
 @pytest.mark.parametrize("scene", list(SCENES))
