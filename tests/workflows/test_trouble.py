@@ -12,11 +12,13 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle
 
 from activities import options
+from domain.authority import Judgement
 from domain.errors import StaleOwner, Unreachable
 from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS, Head
 from tests.workflows.stage import REPORT, Stage, stage, variant
 
 SLOW = variant("sim.reports.create", {"observe": {"poll": {"first": "1m", "cap": "1m"}}})
+TIMER = "timer_started_event_attributes"
 LONG = {**REPORT, "polls": 500}
 
 
@@ -80,6 +82,25 @@ async def test_with_no_executor_alive_nothing_is_sent_and_at_its_deadline_the_op
             assert await on.state() == "approved"
         async with on.working():
             assert (await handle.result()).state == "expired"
+        assert on.books.seen == []
+        await on.verified()
+
+
+async def test_a_recorder_whose_clock_is_behind_is_asked_again_after_a_pause_until_the_approval_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(tmp_path) as on:
+        asks = Judgement(answer="needs_human", bundle="0" * 64, why="a human is asked")
+        monkeypatch.setattr(on.world.gate, "judge", lambda _: asks)
+        handle = await on.start()
+        await on.soon_state("awaiting_approval")
+        honest = on.clocks.now
+        monkeypatch.setattr(on.clocks, "now", lambda: honest() - timedelta(seconds=14))
+        assert (await handle.result()).state == "expired"
+        timers = [event.timer_started_event_attributes for event in (await handle.fetch_history()).events if event.HasField(TIMER)]
+        pauses = [timer for timer in timers if timer.start_to_fire_timeout.ToTimedelta() == timedelta(seconds=5)]
+        assert 1 <= len(pauses) <= 3, "each brings the recorder five seconds nearer"
+        assert [entry.cause for entry in await on.entries("clock")] == ["clock.approval"]
         assert on.books.seen == []
         await on.verified()
 
