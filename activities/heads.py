@@ -4,7 +4,7 @@ from datetime import datetime
 
 from activities.ports import Record
 from domain.evidence import bounded
-from domain.lifecycle import choices, next_step, why_it_waits
+from domain.lifecycle import choices, next_step, why_of
 from domain.messages import Card, Head
 from domain.standing import OVERDUE, progress_text
 
@@ -34,7 +34,7 @@ def _card(record: Record, now: datetime) -> Card:
         tenant=standing.opened.tenant,
         summary=bounded(str(summary or ""), 300),
         job=None if standing.job_id is None else bounded(standing.job_id, 512),
-        why=why_it_waits(standing) or standing.why,
+        why=why_of(standing),
         remote_state=standing.remote_state,
         progress=progress_text(standing.progress),
         effect=standing.effect,

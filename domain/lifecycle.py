@@ -183,3 +183,11 @@ WHY: dict[State, str] = {
 def why_it_waits(standing: Standing) -> str | None:
     """Why an operation waits for a human, in general; None if it does not."""
     return WHY.get(standing.state) if standing.attention or standing.state == "awaiting_approval" else None
+
+
+def why_of(standing: Standing) -> str | None:
+    """Why it stands where it stands, in words: in general, and what is particular to this one."""
+    particular = standing.problems[0] if standing.problems else standing.why
+    if standing.violation is not None and "why" in standing.violation:
+        particular = str(standing.violation["why"])
+    return ": ".join(part for part in (why_it_waits(standing), particular) if part) or None

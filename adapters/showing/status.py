@@ -12,7 +12,7 @@ from typing import Literal
 
 from activities.ports import Record
 from domain.evidence import Json, instant_text
-from domain.lifecycle import CHOICES, choices, next_step, why_it_waits
+from domain.lifecycle import CHOICES, choices, next_step, why_of
 from domain.standing import Standing
 
 SCHEMA = "sakshi.status/1"
@@ -95,15 +95,6 @@ def _adopted(job: Mapping[str, Json]) -> str:
     """A job as `adopt` takes it: its id, and every further name that it has."""
     named = [f"{name}={value}" for name, value in job.items() if name != "id"]
     return " ".join(shlex.quote(word) for word in (str(job["id"]), *named))
-
-
-def why_of(standing: Standing) -> str | None:
-    """Why it stands where it stands, in words."""
-    general = why_it_waits(standing)
-    particular = standing.problems[0] if standing.problems else standing.why
-    if standing.violation is not None and "why" in standing.violation:
-        particular = str(standing.violation["why"])
-    return ": ".join(part for part in (general, particular) if part) or None
 
 
 def safe_to_run_again(standing: Standing) -> bool:

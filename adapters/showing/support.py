@@ -12,9 +12,8 @@ from adapters.showing.exchanges import Shown, bodies_of, outcome_words, read_wor
 from adapters.showing.knowledge import known, unknown
 from adapters.showing.markdown import bullets, code, numbered, plain, table
 from adapters.showing.questions import happened, questions
-from adapters.showing.status import why_of
 from domain.evidence import instant_text
-from domain.lifecycle import CHOICES, choices
+from domain.lifecycle import CHOICES, choices, why_of
 
 EXCHANGES_SHOWN = 60
 

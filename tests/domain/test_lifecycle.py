@@ -26,6 +26,7 @@ from domain.lifecycle import (
     next_step,
     permits,
     why_it_waits,
+    why_of,
 )  # fmt: skip
 from domain.standing import FINAL, PARKED, Attempt, State, Verdict
 from domain.tables import STATES, TABLES, Row
@@ -314,6 +315,16 @@ def test_why_an_operation_waits_is_said_of_one_that_waits_and_of_no_other() -> N
     assert why_it_waits(standing("create_unknown")) == WHY["create_unknown"]
     assert why_it_waits(standing("create_unknown", reconcile_left=1)) is None, "a lookup may still settle it"
     assert why_it_waits(standing("observing")) is None
+
+
+def test_why_it_stands_where_it_stands_is_told_in_general_and_in_particular() -> None:
+    assert (
+        why_of(standing("result_validation_failed", problems=("sha256: differs",))) == f"{WHY['result_validation_failed']}: sha256: differs"
+    )
+    assert why_of(standing("contract_violation", violation={"why": "another job"})) == f"{WHY['contract_violation']}: another job"
+    assert why_of(standing("contract_violation", violation={"word": "x"}, why="seen")) == f"{WHY['contract_violation']}: seen"
+    assert why_of(standing("observing", why="come back later")) == "come back later"
+    assert why_of(standing("observing")) is None
 
 
 def test_the_page_on_the_lifecycle_says_what_the_code_does() -> None:

@@ -15,11 +15,20 @@ from typing import Any
 from temporalio.client import WorkflowHistory
 
 from domain.evidence import Json
-from tests.workflows.stage import REPORT, Stage, stage, variant
+from tests.workflows.losing import copy_ledger, ledger_is_missed, one_clock, put_back
+from tests.workflows.stage import PLAIN, REPORT, Stage, stage, variant
 
 FOLDER = Path(__file__).parent / "histories"
 LONG: Json = {**REPORT, "polls": 500}
 SLOW = variant("sim.reports.create", {"observe": {"poll": {"first": "1m", "cap": "1m"}}})
+HALF_DONE = variant(
+    "sim.reports.create",
+    {
+        "observe": {"states": [{"when": {"body.state": "succeeded"}, "is": "partial"}, {"when": {"status": 200}, "is": "running"}]},
+        "collect": {"partial": "attention"},
+    },
+)
+"""What the provider calls success is less than what was asked for, and a human says what that is."""
 
 
 async def success(on: Stage) -> None:
@@ -140,12 +149,67 @@ async def refused_messages(on: Stage) -> None:
     await handle.result()
 
 
+async def found_by_lookup(on: Stage) -> None:
+    on.books.lie("create", "drop_after_accepting")
+    on.books.lie("list", "list_lag", times=1)
+    await (await on.start("sim.listed.create")).result()
+
+
+async def absent_and_created_again(on: Stage) -> None:
+    on.books.lie("create", "drop_before_accepting", times=1)
+    await (await on.start("sim.listed.create")).result()
+
+
+async def adopted_candidate(on: Stage) -> None:
+    one_clock(on)
+    on.books.lie("create", "drop_after_accepting")
+    handle = await on.start("sim.searched.create")
+    record = await on.until(lambda one: one.standing.attention)
+    await on.resolve("adopt", arguments=record.standing.candidates[0])
+    await handle.result()
+
+
+async def looked_again(on: Stage) -> None:
+    on.books.lie("create", "drop_after_accepting")
+    on.books.lie("list", "list_lag")
+    handle = await on.start(variant("sim.listed.create", {"deadlines": {"create": "1m"}}))
+    await on.until(lambda one: one.standing.attention)
+    on.books.script.clear()
+    await on.resolve("look")
+    await handle.result()
+
+
+async def accepted_ledger(on: Stage) -> None:
+    record = await on.open("sim.plain.create", {**PLAIN, "polls": 500})
+    backup = copy_ledger(on)
+    async with on.working():
+        handle = await on.tell(record)
+        await on.soon_state("observing")
+    await put_back(on, backup)
+    async with on.working():
+        await ledger_is_missed(on)
+        await on.resolve("accept_ledger")
+        await on.soon_state("create_unknown")
+        await on.resolve("abandon", request_id="r-2")
+        await handle.result()
+
+
+async def undecided_outcome(on: Stage) -> None:
+    handle = await on.start(HALF_DONE)
+    await on.until_state("outcome_undecided", step=0.5)
+    await on.resolve("accept_failed")
+    await handle.result()
+
+
+BRINGS_ITS_WORKERS = {"accepted_ledger"}
+"""Stories in which workers come and go."""
 STORIES: dict[str, Callable[[Stage], Awaitable[None]]] = {
     story.__name__: story
     for story in (
         success, finished_at_once, rejection, denial, throttling, lost_answer, unknown_create, remote_failure, human_cancel,
         native_cancel, refused_cancel, late_success, job_gone, timed_out_and_resumed, unconfirmed_cancellation, invalid_result,
-        refused_messages,
+        refused_messages, found_by_lookup, absent_and_created_again, adopted_candidate, looked_again, accepted_ledger,
+        undecided_outcome,
     )
 }  # fmt: skip
 
@@ -180,7 +244,7 @@ async def write(names: list[str]) -> None:
     FOLDER.mkdir(exist_ok=True)
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            async with stage(Path(folder)) as on:
+            async with stage(Path(folder), work=name not in BRINGS_ITS_WORKERS) as on:
                 await STORIES[name](on)
                 for number, history in enumerate(await histories(on), 1):
                     (FOLDER / f"{name}.{number}.json").write_text(kept(history))

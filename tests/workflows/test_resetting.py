@@ -14,11 +14,17 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
+from activities.ports import Gate
 from domain.errors import StaleOwner
 from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS
 from tests.workflows.stage import ALL_QUEUES, PLAIN, REPORT, Stage, development_server, stage, variant
+from tests.workflows.test_owning import AsksHumans
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    # A reset ends a run whose activity may end in the same moment: the SDK then warns of a cancel that came too late.
+    pytest.mark.filterwarnings("ignore:Cannot find activity to cancel:UserWarning"),
+]
 
 SLOW = variant("sim.reports.create", {"observe": {"poll": {"first": "10m", "cap": "10m"}}})
 LONG = {**REPORT, "polls": 500}
@@ -194,7 +200,7 @@ async def proposed(on: Stage) -> None:
     async def fails(*_: object) -> None:
         raise StaleOwner("another was faster")
 
-    on.ledger.append = fails  # type: ignore[method-assign]
+    vars(on.ledger)["append"] = fails
     await on.start()
     handle = on.client.get_workflow_handle("op-1")
     while not await task_ends(handle):
@@ -202,7 +208,16 @@ async def proposed(on: Stage) -> None:
 
 
 async def append_again(on: Stage) -> None:
-    del on.ledger.append
+    del vars(on.ledger)["append"]
+
+
+async def asked(on: Stage) -> None:
+    await on.start()
+    await on.soon_state("awaiting_approval")
+
+
+async def no_longer_wanted(on: Stage) -> None:
+    await on.cancel()
 
 
 async def approved(on: Stage) -> None:
@@ -228,6 +243,11 @@ async def cancel_requested(on: Stage) -> None:
     await on.soon_state("cancel_requested")
 
 
+async def see_it_cancelled(on: Stage) -> None:
+    await on.soon_state("cancelling")
+    await cancel(on)
+
+
 async def undecided(on: Stage) -> None:
     await on.start(HALF_DONE)
     await on.soon_state("outcome_undecided")
@@ -246,13 +266,16 @@ class Held:
     end: str = "succeeded"
     cancels: int = 0
     served: tuple[str, ...] = ALL_QUEUES
+    gate: Gate | None = None
+    creates: int = 1
 
 
 HELD = {
     "proposed": Held(proposed, append_again),
+    "awaiting_approval": Held(asked, no_longer_wanted, "cancelled", gate=AsksHumans(), creates=0),
     "approved": Held(approved, nothing, served=(QUEUE_LEDGER, QUEUE_READS)),
     "reconciling": Held(reconciling, let_it_show),
-    "cancel_requested": Held(cancel_requested, nothing, "cancelled", 1, (QUEUE_LEDGER, QUEUE_READS)),
+    "cancel_requested": Held(cancel_requested, see_it_cancelled, "cancelled", 1, (QUEUE_LEDGER, QUEUE_READS)),
     "outcome_undecided": Held(undecided, accept),
 }
 
@@ -262,16 +285,16 @@ async def test_a_reset_while_what_it_waits_for_is_missing_ends_as_if_nothing_had
     server: WorkflowEnvironment, tmp_path: Path, state: str
 ) -> None:
     held = HELD[state]
-    async with stage(tmp_path, env=server, work=False) as on, AsyncExitStack() as hands:
+    async with stage(tmp_path, env=server, work=False, gate=held.gate) as on, AsyncExitStack() as hands:
         await hands.enter_async_context(on.working(queues=held.served))
         await held.prepare(on)
         assert await reset_to_each(on) >= 1
         assert (await on.state(), on.books.requests("cancel")) == (state, [])
-        await held.go_on(on)
         await hands.enter_async_context(on.working(queues=set(ALL_QUEUES) - set(held.served)))
+        await held.go_on(on)
         head = await on.client.get_workflow_handle("op-1", result_type=dict).result()
         assert (head["state"], await on.state()) == (held.end, held.end)
-        assert (len(on.books.jobs()), len(on.books.requests("create"))) == (1, 1)
+        assert (len(on.books.jobs()), len(on.books.requests("create"))) == (held.creates, held.creates)
         assert len(on.books.requests("cancel")) == held.cancels
         await on.verified()
 
