@@ -48,6 +48,7 @@ from domain.opening import Asked, Drawn, opening
 from domain.standing import Answered, Standing
 from simulator.books import Books
 from simulator.serve import Running, running
+from tests.workflows.server_loss import story_ends
 from workflows.operation import OperationWorkflow
 
 ROOT = Path(__file__).parents[2]
@@ -371,7 +372,7 @@ async def stage(
 ) -> AsyncGenerator[Stage]:
     """A stage, with its workers at work unless `work` is False. A story that does not end `within` seconds fails."""
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(asyncio.timeout(within))
+        await stack.enter_async_context(story_ends(within))
         shared = env is not None
         if env is None:
             env = await stack.enter_async_context(await time_skipping())
