@@ -7,6 +7,7 @@
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final, Literal
 
 from pydantic import JsonValue
@@ -126,6 +127,7 @@ def compare(value: JsonValue, bound: JsonValue) -> int | None:
     return (value > bound) - (value < bound)
 
 
+@lru_cache(maxsize=256)
 def is_range(text: str) -> bool:
     """Whether `text` is a range of status codes."""
     return bool(_CLASS.matches(text) or _RANGE.matches(text))
@@ -134,10 +136,16 @@ def is_range(text: str) -> bool:
 def _in_range(value: JsonValue, text: str) -> bool:
     if not isinstance(value, int):
         return False
+    low, high = _bounds(text)
+    return low <= value <= high
+
+
+@lru_cache(maxsize=256)
+def _bounds(text: str) -> tuple[int, int]:
     if _CLASS.matches(text):
-        return value // 100 == int(text[0])
+        return int(text[0]) * 100, int(text[0]) * 100 + 99
     low, high = text.split("..")
-    return int(low) <= value <= int(high)
+    return int(low), int(high)
 
 
 def _equals(value: JsonValue, text: str, scope: Scope) -> bool:

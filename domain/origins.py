@@ -8,6 +8,7 @@
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -16,7 +17,6 @@ from domain.patterns import pattern
 
 DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 _HOST: Final = pattern(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?|\[[0-9a-f:.]+\]")
-_SAFE: Final = pattern(r"[!-\[\]-~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,12 @@ class Origin:
         return f"{self.scheme}://{self.host}{port}"
 
 
+@lru_cache(maxsize=512)
 def origin_of(url: str, *, wildcard: bool = False) -> Origin:
-    """The origin of an absolute address. Raises AddressError; the text of the address is not repeated whole."""
+    """The origin of an absolute address. Raises AddressError; the text of the address is not repeated whole.
+
+    The same few addresses are asked about many times in each exchange, so the newest are remembered.
+    """
     check_address(url)
     try:
         parts = urlsplit(url)
@@ -54,7 +58,7 @@ def origin_of(url: str, *, wildcard: bool = False) -> Origin:
 
 def check_address(text: str) -> None:
     """Raise AddressError for characters that no address or reference may have."""
-    if not _SAFE.matches(text) or "#" in text:
+    if not (text and text.isascii() and text.isprintable()) or any(sign in text for sign in " \\#"):
         raise AddressError("an address with backslash, blank, control or non-ASCII characters, with a fragment, or empty")
 
 

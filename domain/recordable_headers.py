@@ -4,6 +4,7 @@ Values are bounded and printable; addresses lose their query, which often is a c
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from domain.evidence import bounded
@@ -20,12 +21,17 @@ _ALLOWED: Final = pattern(
 _ADDRESSES: Final = frozenset({"location", "content-location"})
 
 
+@lru_cache(maxsize=512)
+def _allowed(name: str) -> bool:
+    return _ALLOWED.matches(name)
+
+
 def allowed_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The headers that may be recorded, by lower-case name, repeated ones joined."""
     found: dict[str, str] = {}
     for name, value in headers:
         key = name.lower()
-        if not _ALLOWED.matches(key) or (key not in found and len(found) >= MAX_HEADERS):
+        if not _allowed(key) or (key not in found and len(found) >= MAX_HEADERS):
             continue
         kept = value.split("?", 1)[0].split("#", 1)[0] if key in _ADDRESSES else value
         found[key] = f"{found[key]}, {kept}" if key in found else kept

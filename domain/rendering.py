@@ -26,13 +26,10 @@ from domain.expressions import Scope
 from domain.fingerprint import canonical
 from domain.functions import KeepSlashes
 from domain.origins import check_address, origin_of
-from domain.patterns import pattern
 from domain.templates import compile_template, fill, fill_text, fill_tree, hole_value, scalar_text
 
 MAX_URL: Final = 8_192
 MAX_HEADER: Final = 8_192
-_PRINTABLE: Final = pattern(r"[ -~]*")
-_CONTROL: Final = pattern(r"(?s).*[\x00-\x1f\x7f].*")
 _SEGMENT: Final = "-._~!$&'()*+,;=:@"
 
 
@@ -98,9 +95,13 @@ def _segment(value: JsonValue, what: str) -> str:
         raise RenderError(f"${{{what}}} must be text or a number, to stand in a path")
     text = value if isinstance(value, KeepSlashes) else scalar_text(value, what)
     segments = text.split("/") if isinstance(value, KeepSlashes) else [text]
-    if any(not segment or _is_dots(segment) or _CONTROL.matches(segment) for segment in segments):
+    if any(not segment or _is_dots(segment) or _has_control(segment) for segment in segments):
         raise RenderError(f"${{{what}}} is empty, . or .., or has a control character, and can't stand in a path")
     return "/".join(_quoted(segment, safe=_SEGMENT) for segment in segments)
+
+
+def _has_control(segment: str) -> bool:
+    return any(sign < " " or sign == "\x7f" for sign in segment)
 
 
 def _is_dots(segment: str) -> bool:
@@ -191,7 +192,7 @@ def _header(name: str, text: str, scope: Scope) -> str | None:
 
 
 def _sendable(name: str, text: str) -> str:
-    if not _PRINTABLE.matches(text) or text != text.strip() or len(text) > MAX_HEADER:
+    if not (text.isascii() and text.isprintable()) or text != text.strip() or len(text) > MAX_HEADER:
         raise RenderError(f"the header {name} must be printable ASCII without blanks around it")
     return text
 

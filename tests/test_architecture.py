@@ -212,6 +212,32 @@ def test_what_a_layer_may_do_is_let_through(name: str, source: str):
     assert breaches(Module(name, source), {"activities.ports"}) == []
 
 
+def shared_and_changeable(source: str) -> list[str]:
+    """Names of a module that all operations of a process would share and could change, and functions that change one."""
+    tree = ast.parse(source)
+    changeable = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp, ast.GeneratorExp)
+    makers = {"dict", "list", "set", "deque", "defaultdict", "OrderedDict", "Counter", "bytearray", "count", "iter", "open"}
+    found = [name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
+    for node in tree.body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        called = getattr(value.func, "id", getattr(value.func, "attr", None)) if isinstance(value, ast.Call) else None
+        if isinstance(value, changeable) or called in makers:
+            found.append(ast.unparse(node).split("=")[0].strip())
+    return found
+
+
+def test_no_workflow_file_holds_what_one_operation_could_leave_to_another():
+    files = list((ROOT / "workflows").glob("*.py"))
+    assert files
+    assert {path.name: names for path in files if (names := shared_and_changeable(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize("source", ["SEEN = []", "SEEN: dict[str, int] = {}", "from collections import deque\nSEEN = deque()",
+                                    "def run():\n    global seen\n    seen = 1"])  # fmt: skip
+def test_a_planted_share_is_found(source: str):
+    assert shared_and_changeable(source)
+
+
 def test_no_two_domain_files_need_each_other():
     domain = [module for module in modules() if module.layer == "domain"]
     known = {module.name for module in domain}

@@ -7,11 +7,12 @@ terminates the workflow): a longer value stands as prefix and digest.
 
 import hashlib
 import re
+from types import MappingProxyType
 
 from domain.messages import Head
 
 MAX_KEYWORD = 200
-_TYPED = {"adopt": "adopt JOB", "accept_succeeded": "accept succeeded", "accept_failed": "accept failed"}
+_TYPED = MappingProxyType({"adopt": "adopt JOB", "accept_succeeded": "accept succeeded", "accept_failed": "accept failed"})
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~])")
 
 

@@ -14,9 +14,10 @@ What always holds:
 import asyncio
 import builtins
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from types import MappingProxyType
 from typing import TypeVar
 
 from temporalio import workflow
@@ -43,13 +44,15 @@ from domain.messages import (
 )
 from workflows.card import attributes_of, details_of, inert
 
-_STEPS: dict[str, Callable[[ProviderActivities, StepInput], Awaitable[Head]]] = {
-    "create": ProviderActivities.create,
-    "cancel": ProviderActivities.cancel,
-    "reconcile": ProviderActivities.reconcile,
-    "observe": ProviderActivities.observe,
-    "collect": ProviderActivities.collect,
-}
+_STEPS: Mapping[str, Callable[[ProviderActivities, StepInput], Awaitable[Head]]] = MappingProxyType(
+    {
+        "create": ProviderActivities.create,
+        "cancel": ProviderActivities.cancel,
+        "reconcile": ProviderActivities.reconcile,
+        "observe": ProviderActivities.observe,
+        "collect": ProviderActivities.collect,
+    }
+)
 R = TypeVar("R")
 FAILED = (ActivityError, ApplicationError)
 """How an activity fails: an ordinary one's failure is wrapped, a local one's arrives as it is."""

@@ -1,7 +1,7 @@
 import pytest
 from temporalio.api.failure.v1 import Failure
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+from temporalio.worker import WorkflowRunner
 from temporalio.workflow import _Definition  # the runner prepares definitions, as Worker() does
 
 from adapters.settings import load_settings
@@ -12,6 +12,7 @@ from adapters.temporal import (
     connect_to,
     policed_runner,
     production_runner,
+    sandboxed_runner,
     search_attribute_keys,
 )
 from domain.errors import Unreachable
@@ -41,8 +42,8 @@ def test_any_other_failure_keeps_its_stack_trace():
     assert failure.cause.message == "the cause"
 
 
-@pytest.mark.parametrize("runner", [production_runner(), policed_runner()], ids=["production", "policed"])
-async def test_the_workflow_loads_under_both_runners(runner: SandboxedWorkflowRunner):
+@pytest.mark.parametrize("runner", [production_runner(), sandboxed_runner(), policed_runner()], ids=["production", "sandboxed", "policed"])
+async def test_the_workflow_loads_under_all_runners(runner: WorkflowRunner):
     runner.prepare_workflow(_Definition.must_from_class(OperationWorkflow))
 
 

@@ -1,4 +1,4 @@
-"""Today's code fits yesterday's histories, in production's sandbox and in the policed one."""
+"""Today's code fits yesterday's histories, as production loads it, in the sandbox of the stories, and with everything policed."""
 
 import json
 from pathlib import Path
@@ -8,13 +8,13 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer, WorkflowRunner
 from temporalio.workflow import NondeterminismError
 
-from adapters.temporal import DATA_CONVERTER, policed_runner, production_runner
+from adapters.temporal import DATA_CONVERTER, policed_runner, production_runner, sandboxed_runner
 from tests.replay.changed import ChangedOperationWorkflow
 from tests.replay.stories import FOLDER, STORIES
 from tests.workflows.stage import SECRET
 from workflows.operation import OperationWorkflow
 
-RUNNERS = {"production": production_runner, "policed": policed_runner}
+RUNNERS = {"production": production_runner, "sandboxed": sandboxed_runner, "policed": policed_runner}
 KEPT = sorted(FOLDER.glob("*.json"))
 
 

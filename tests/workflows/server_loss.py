@@ -13,7 +13,9 @@ from contextlib import asynccontextmanager
 
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
-CORE = logging.getLogger("temporal-core")
+CORE = logging.Logger("temporal-core")
+"""Of its own: a story that reads the log reads ours."""
+
 Runtime.set_default(
     Runtime(
         telemetry=TelemetryConfig(

@@ -38,7 +38,7 @@ from adapters.http_provider import HttpProvider
 from adapters.result_store import ObstoreResults
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
-from adapters.temporal import DATA_CONVERTER, SEARCH_ATTRIBUTES, TemporalRuns, production_runner, search_attribute_keys
+from adapters.temporal import DATA_CONVERTER, SEARCH_ATTRIBUTES, TemporalRuns, sandboxed_runner, search_attribute_keys
 from domain.chain import Entry
 from domain.contract import Contract
 from domain.contract_loading import parse_contract
@@ -402,7 +402,7 @@ async def stage(
         )
         made = Stage(
             env=env, client=env.client, ledger=ledger, ledger_books=LedgerBooks(ledger), results=results, provider=provider, world=world,
-            clocks=clocks, contracts=ContractFolder(ROOT / "contracts"), folder=folder, runner=runner or production_runner(),
+            clocks=clocks, contracts=ContractFolder(ROOT / "contracts"), folder=folder, runner=runner or sandboxed_runner(),
             shared=shared,
         )  # fmt: skip
         stack.push_async_callback(made.closed)
