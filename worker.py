@@ -38,6 +38,7 @@ from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS
 from workflows.operation import OperationWorkflow
 
 HEARTBEATS_AT_MOST_EVERY = timedelta(seconds=0.5)
+READINGS_BEAT_AT_MOST_EVERY = timedelta(seconds=2)
 
 
 @asynccontextmanager
@@ -66,7 +67,11 @@ async def world_of(settings: Settings, client: Client, identity: str) -> AsyncGe
 
 
 def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]:
-    """One worker for each queue. Heartbeats are throttled little: they carry answers and witnesses."""
+    """One worker for each queue (which step is on which: `activities/options.py`).
+
+    Heartbeats are throttled little: they carry answers and witnesses. The queue of lookups takes readings too: an installation that
+    is brought up to date may have some there.
+    """
     provider = ProviderActivities(world, observe_slots=settings.slots_reads)
     authority, ledger = AuthorityActivities(world), LedgerActivities(world)
     drain = timedelta(seconds=settings.drain)
@@ -77,9 +82,13 @@ def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]
             client,
             task_queue=QUEUE_LEDGER,
             workflows=[OperationWorkflow],
-            activities=books,
+            activities=[*books, provider.observe, provider.collect],
             workflow_runner=production_runner(),
             max_concurrent_workflow_tasks=settings.slots_workflows,
+            max_concurrent_activities=settings.slots_reads,
+            max_heartbeat_throttle_interval=READINGS_BEAT_AT_MOST_EVERY,
+            default_heartbeat_throttle_interval=READINGS_BEAT_AT_MOST_EVERY,
+            max_cached_workflows=settings.cached_workflows,
             graceful_shutdown_timeout=drain,
             interceptors=[clock],
         ),
@@ -96,10 +105,10 @@ def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]
         Worker(
             client,
             task_queue=QUEUE_READS,
-            activities=[provider.observe, provider.collect, provider.reconcile],
-            max_concurrent_activities=settings.slots_reads,
-            max_heartbeat_throttle_interval=timedelta(seconds=2),
-            default_heartbeat_throttle_interval=timedelta(seconds=2),
+            activities=[provider.reconcile, provider.observe, provider.collect],
+            max_concurrent_activities=settings.slots_effects,
+            max_heartbeat_throttle_interval=READINGS_BEAT_AT_MOST_EVERY,
+            default_heartbeat_throttle_interval=READINGS_BEAT_AT_MOST_EVERY,
             graceful_shutdown_timeout=drain,
             interceptors=[clock],
         ),

@@ -67,18 +67,16 @@ class AuthorityActivities:
 
     @activity.defn(name="judge")
     async def judge(self, step: StepInput) -> Head:
-        """Judge the proposal."""
+        """Judge the proposal, if that is still the step; read the head in the same transaction."""
         world = self._world
+
+        def decide(standing: Standing) -> list[Evidence]:
+            if next_step(standing).name != "judge":
+                return []
+            return [judge_execution(world, step.id, standing, at=world.clocks.now(), actor=world.identity)]
+
         with as_failures():
-            record = await world.ledger.record(step.id, known=step.known)
-            if next_step(record.standing).name == "judge":
-
-                def decide(standing: Standing) -> list[Evidence]:
-                    if next_step(standing).name != "judge":
-                        return []
-                    return [judge_execution(world, step.id, standing, at=world.clocks.now(), actor=world.identity)]
-
-                record = await append_as_owner(world, step.id, decide, turn=step.turn)
+            record = await append_as_owner(world, step.id, decide, turn=step.turn, known=step.known)
             return head_of(record, world.clocks.now())
 
     @activity.defn(name="judge_decision")

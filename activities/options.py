@@ -5,6 +5,9 @@
   than any activity needs, because a retry delay that reaches past it would end the activity at once.
 * *Local* means: try twice here, quickly; then the same function runs as an ordinary activity that is retried without end. A
   local activity that kept failing would grow the history instead.
+* What an operation does most often, reading its status and fetching its result, is on the workflow's own queue: the server gives such
+  an activity to the worker in its answer to the workflow task ("eager"), which saves a dispatch each. What must never wait for a free
+  place among them, creates and cancels, has a queue of its own; so have lookups, which may take long.
 """
 
 from dataclasses import dataclass
@@ -13,7 +16,7 @@ from datetime import timedelta
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType
 
-from domain.messages import QUEUE_EFFECTS, QUEUE_READS
+from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS
 
 HEARTBEAT_EVERY = timedelta(seconds=2)
 HEARTBEAT_TIMEOUT = timedelta(seconds=10)
@@ -67,7 +70,7 @@ STEPS: dict[str, StepOptions] = {
     # A status read is cheap to lose: what an old attempt still reads is kept as a note.
     "observe": StepOptions(
         "read the job's status until it ends",
-        QUEUE_READS,
+        QUEUE_LEDGER,
         ActivityCancellationType.TRY_CANCEL,
         HOLD_FOR + HOLD_LIMIT + APPEND_TIME,
         True,
@@ -75,7 +78,7 @@ STEPS: dict[str, StepOptions] = {
     ),
     # While a result is fetched every decision is refused, which needs no interruption.
     "collect": StepOptions(
-        "fetch and verify the result", QUEUE_READS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, timedelta(hours=24), False, False
+        "fetch and verify the result", QUEUE_LEDGER, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, timedelta(hours=24), False, False
     ),
 }
 

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from activities import cancelling, collecting, creating, observing, options, reconciling
 from activities.beating import Pulse, beating, last_witness
@@ -53,7 +54,7 @@ class ProviderActivities:
                     case = await creating.end_at_deadline(world, case, turn=step.turn)
                 if self._named(case) == "create":
                     case = await finished(creating.attempt(world, case, pulse, turn=step.turn))
-                return self._moved(case, "create")
+                return self._moved(case, pulse, "create")
 
     @activity.defn(name="observe")
     async def observe(self, step: StepInput) -> Head:
@@ -67,7 +68,7 @@ class ProviderActivities:
                 if not self._may_read(case, step):
                     return self._head(case)
                 if case.contract.observe is None:
-                    return await self._without_status(case, step)
+                    return await self._without_status(case, pulse, turn=step.turn)
                 started = world.clocks.monotonic()
                 at_once = self._at_once(case, step)
                 while True:
@@ -105,9 +106,9 @@ class ProviderActivities:
                 if cancelling.reads_first(case):
                     case = await observing.read_status(world, case, turn=step.turn)
                     if self._named(case) != "cancel" or not cancelling.may_be_sent(case):
-                        return self._moved(case, "cancel")
+                        return self._moved(case, pulse, "cancel")
                 case = case.at(await finished(cancelling.send_cancel(world, case, case.contract, turn=step.turn)))
-                return self._moved(case, "cancel")
+                return self._moved(case, pulse, "cancel")
 
     @activity.defn(name="collect")
     async def collect(self, step: StepInput) -> Head:
@@ -124,7 +125,7 @@ class ProviderActivities:
                     return self._head(case)
                 await self._until_due(case, pulse)
                 case = await collecting.collect(world, case, turn=step.turn)
-                return self._moved(case, "collect")
+                return self._moved(case, pulse, "collect")
 
     @activity.defn(name="reconcile")
     async def reconcile(self, step: StepInput) -> Head:
@@ -143,7 +144,7 @@ class ProviderActivities:
                 case = await reconciling.look_up(world, case, turn=step.turn)
                 if self._named(case) == "reconcile":
                     case = await end_at_deadline(world, case, turn=step.turn)
-                return self._moved(case, "reconcile")
+                return self._moved(case, pulse, "reconcile")
 
     # --- what the steps share -------------------------------------------------------------------------------------------
 
@@ -155,7 +156,6 @@ class ProviderActivities:
         except LedgerRegressed as error:
             raise error if newest is None else regressed(error, newest) from None
         pulse.witness(case.record.seq, case.record.hash)
-        pulse.beat()
         return case
 
     def _named(self, case: Case) -> str:
@@ -164,14 +164,14 @@ class ProviderActivities:
     def _head(self, case: Case) -> Head:
         return head_of(case.record, self._world.clocks.now())
 
-    def _moved(self, case: Case, step: str) -> Head:
+    def _moved(self, case: Case, pulse: Pulse, step: str) -> Head:
         """The head, if the step is settled; else come back when the next attempt is due, unless the workflow has asked to end."""
         if self._named(case) != step:
             return self._head(case)
         details = activity.cancellation_details()
         if details is not None and details.cancel_requested:
             raise asyncio.CancelledError
-        raise not_yet(waiting_line(case.standing), self._head(case), due_in(case.standing, self._world.clocks.now()))
+        raise self._handed_back(case, pulse, waiting_line(case.standing), due_in(case.standing, self._world.clocks.now()))
 
     def _may_read(self, case: Case, step: StepInput) -> bool:
         return self._named(case) == "observe" or (
@@ -183,13 +183,19 @@ class ProviderActivities:
         read_already = case.standing.last_reading_turn == step.turn
         return (step.wake and not read_already) or (read_already and activity.info().attempt == 1)
 
-    async def _without_status(self, case: Case, step: StepInput) -> Head:
-        case = await end_at_deadline(self._world, case, turn=step.turn)
+    async def _without_status(self, case: Case, pulse: Pulse, *, turn: int) -> Head:
+        case = await end_at_deadline(self._world, case, turn=turn)
         if self._named(case) != "observe":
             return self._head(case)
         until = next_step(case.standing).until
         wait = timedelta(minutes=1) if until is None else until - self._world.clocks.now()
-        raise not_yet("waiting for the provider's call", self._head(case), wait)
+        raise self._handed_back(case, pulse, "waiting for the provider's call", wait)
+
+    def _handed_back(self, case: Case, pulse: Pulse, line: str, delay: timedelta) -> ApplicationError:
+        """To be raised: the server keeps the timer. It is told the newest head, which the next attempt looks for in the ledger."""
+        pulse.witness(case.record.seq, case.record.hash)
+        pulse.beat()
+        return not_yet(line, self._head(case), delay)
 
     async def _until_due(self, case: Case, pulse: Pulse, *, started: float | None = None) -> None:
         """Wait here if the wait is short and there is room; else hand it back to the server."""
@@ -198,7 +204,7 @@ class ProviderActivities:
             return
         age = 0.0 if started is None else self._world.clocks.monotonic() - started
         if delay > self._hold_limit or age > options.HOLD_FOR.total_seconds() or self._holding.full:
-            raise not_yet(waiting_line(case.standing), self._head(case), delay)
+            raise self._handed_back(case, pulse, waiting_line(case.standing), delay)
         self._holding.held += 1
         try:
             await asyncio.sleep(delay.total_seconds())

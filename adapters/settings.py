@@ -77,9 +77,13 @@ class Settings(BaseSettings):
         default_factory=_local_user
     )
     tenant: Annotated[str, Field(description="The tenant where none is named.", pattern=f"^{CALLERS_ID}$")] = "local"
-    slots_effects: Annotated[int, Field(description="Creates and cancels that one worker does at a time.", ge=1, le=10_000)] = 20
+    slots_effects: Annotated[int, Field(description="Creates and cancels that one worker does at a time; as many lookups beside them.", ge=1, le=10_000)] = 20
     slots_reads: Annotated[int, Field(description="Status reads and collections that one worker does at a time.", ge=1, le=10_000)] = 100
     slots_workflows: Annotated[int, Field(description="Workflow tasks that one worker does at a time.", ge=2, le=10_000)] = 40
+    cached_workflows: Annotated[
+        int,
+        Field(description="Workflows that one worker keeps between their tasks; any other is replayed when it goes on.", ge=0, le=100_000),
+    ] = 500
     drain: Annotated[float, Field(description="Seconds that a worker told to stop gives to what it is doing.", ge=0, le=3600)] = 10.0
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Field(description="What the worker logs.")] = "info"
     log_format: Annotated[Literal["auto", "json", "text"], Field(description="`auto` is text on a terminal, JSON lines anywhere else.")] = (

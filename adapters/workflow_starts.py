@@ -79,7 +79,7 @@ async def _start(client: Client, record: Record, known: Known, conflict: Workflo
     try:
         await client.start_workflow(
             OPERATION_WORKFLOW,
-            OperationInput(id=record.stream, known=known),
+            OperationInput(id=record.stream, known=known, fresh=record.seq == 0 and known.seq == 0),
             id=record.stream,
             task_queue=QUEUE_LEDGER,
             id_conflict_policy=conflict,

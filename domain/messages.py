@@ -42,12 +42,14 @@ class Known(Message):
 class OperationInput(Message):
     """The only input of an operation's workflow, also at continue-as-new.
 
-    `woken`: a wake had come to the run before and was not looked into yet.
+    `woken`: a wake had come to the run before and was not looked into yet. `fresh`: the stream had its first entry only, so that
+    the proposal is to be judged; judging reads the head anyway.
     """
 
     id: str
     known: Known | None = None
     woken: bool = False
+    fresh: bool = False
 
 
 class Card(Message):

@@ -81,7 +81,7 @@ class OperationWorkflow:
     @workflow.run
     async def run(self, start: OperationInput) -> Head:
         """Tell the story to its end, whatever Temporal's own cancel says."""
-        story = asyncio.create_task(self._story())
+        story = asyncio.create_task(self._story(start))
         while True:
             try:
                 return await asyncio.shield(story)
@@ -90,8 +90,8 @@ class OperationWorkflow:
                     raise
                 self._native_cancel()
 
-    async def _story(self) -> Head:
-        head = await self._look()
+    async def _story(self, start: OperationInput) -> Head:
+        head = await (self._judge(start.known) if start.fresh else self._look())
         parked = False
         while not head.final:
             head = await self._drain(head)
@@ -160,7 +160,7 @@ class OperationWorkflow:
 
     async def _step(self, head: Head) -> Head:
         if head.step == "judge":
-            return await self._judge(head)
+            return await self._judge(head.known)
         if head.step == "inbox":
             return await self._wait_for_people(head)
         return await self._do(head)
@@ -215,8 +215,8 @@ class OperationWorkflow:
         await workflow.wait_condition(lambda: self._woken or len(self._inbox) > waiting)
         self._woken = False
 
-    async def _judge(self, head: Head) -> Head:
-        argument = StepInput(id=self._id, turn=self._next_turn(), known=head.known, at=workflow.now())
+    async def _judge(self, known: Known | None) -> Head:
+        argument = StepInput(id=self._id, turn=self._next_turn(), known=known, at=workflow.now())
         return await self._recorded(AuthorityActivities.judge, argument, "judge")
 
     async def _recorded(self, method: "Callable[..., Awaitable[Head]]", argument: object, summary: str) -> Head:

@@ -35,6 +35,11 @@ async def success(on: Stage) -> None:
     await (await on.start()).result()
 
 
+async def judged_first(on: Stage) -> None:
+    """As `success` is told since a fresh stream's workflow begins with its judgement."""
+    await (await on.start()).result()
+
+
 async def finished_at_once(on: Stage) -> None:
     await (await on.start(input={**REPORT, "sync": True})).result()
 
@@ -206,7 +211,7 @@ BRINGS_ITS_WORKERS = {"accepted_ledger"}
 STORIES: dict[str, Callable[[Stage], Awaitable[None]]] = {
     story.__name__: story
     for story in (
-        success, finished_at_once, rejection, denial, throttling, lost_answer, unknown_create, remote_failure, human_cancel,
+        success, judged_first, finished_at_once, rejection, denial, throttling, lost_answer, unknown_create, remote_failure, human_cancel,
         native_cancel, refused_cancel, late_success, job_gone, timed_out_and_resumed, unconfirmed_cancellation, invalid_result,
         refused_messages, found_by_lookup, absent_and_created_again, adopted_candidate, looked_again, accepted_ledger,
         undecided_outcome,

@@ -54,6 +54,8 @@ from workflows.operation import OperationWorkflow
 ROOT = Path(__file__).parents[2]
 BINARIES = Path(sys.executable).parent
 ALL_QUEUES = (QUEUE_LEDGER, QUEUE_EFFECTS, QUEUE_READS)
+READINGS = "readings"
+"""Of QUEUE_LEDGER only the activities that speak to a provider: no workflow goes on."""
 SECRET = "planted-credential-7f3a9c"
 REPORT: dict[str, Json] = {"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "format": "csv", "rows": 5, "polls": 2}
 PLAIN: dict[str, Json] = {"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "rows": 5, "polls": 2}
@@ -163,7 +165,7 @@ class Stage:
         self.started.append(record.stream)
         return await self.client.start_workflow(
             OPERATION_WORKFLOW,
-            OperationInput(id=record.stream, known=Known(seq=record.seq, hash=record.hash)),
+            OperationInput(id=record.stream, known=Known(seq=record.seq, hash=record.hash), fresh=record.seq == 0),
             id=record.stream,
             task_queue=QUEUE_LEDGER,
             result_type=Head,
@@ -325,17 +327,20 @@ async def workers(
     authority, ledger = AuthorityActivities(world), LedgerActivities(world)
     local: Sequence[Callable[..., Any]] = [authority.judge, authority.judge_decision, ledger.look, ledger.record_clock]
     common: dict[str, Any] = {"interceptors": [_Told(clocks)], "max_heartbeat_throttle_interval": timedelta(milliseconds=500)}
+    verbs: dict[str, list[Callable[..., Any]]] = {queue: [] for queue in ALL_QUEUES}
+    for step, chosen in options.STEPS.items():
+        verbs[chosen.queue].append(getattr(provider, step))
     async with AsyncExitStack() as stack:
         if QUEUE_LEDGER in queues:
             await stack.enter_async_context(
                 Worker(
-                    client, task_queue=QUEUE_LEDGER, workflows=[OperationWorkflow], activities=local, workflow_runner=runner,
-                    max_cached_workflows=cached, workflow_failure_exception_types=[Exception], **common,
+                    client, task_queue=QUEUE_LEDGER, workflows=[OperationWorkflow], activities=[*local, *verbs[QUEUE_LEDGER]],
+                    workflow_runner=runner, max_cached_workflows=cached, workflow_failure_exception_types=[Exception], **common,
                 )
             )  # fmt: skip
-        for queue in sorted({QUEUE_EFFECTS, QUEUE_READS}.intersection(queues)):
-            verbs = [getattr(provider, step) for step, chosen in options.STEPS.items() if chosen.queue == queue]
-            await stack.enter_async_context(Worker(client, task_queue=queue, activities=verbs, **common))
+        alone = {QUEUE_EFFECTS, QUEUE_READS}.intersection(queues) | ({QUEUE_LEDGER} if READINGS in queues else set())
+        for queue in sorted(alone):
+            await stack.enter_async_context(Worker(client, task_queue=queue, activities=verbs[queue], **common))
         yield
 
 

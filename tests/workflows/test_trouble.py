@@ -14,8 +14,8 @@ from temporalio.client import WorkflowHandle
 from activities import options
 from domain.authority import Judgement
 from domain.errors import StaleOwner, Unreachable
-from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS, Head
-from tests.workflows.stage import REPORT, Stage, stage, variant
+from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, Head
+from tests.workflows.stage import READINGS, REPORT, Stage, stage, variant
 
 SLOW = variant("sim.reports.create", {"observe": {"poll": {"first": "1m", "cap": "1m"}}})
 TIMER = "timer_started_event_attributes"
@@ -121,7 +121,7 @@ async def test_a_message_that_comes_with_the_last_answer_is_refused_on_the_recor
         async with on.working():
             await on.until_state("observing")
         on.books.jobs()[0].end("failed", on.books.provider.clock())
-        async with on.working(queues=[QUEUE_EFFECTS, QUEUE_READS]):
+        async with on.working(queues=[QUEUE_EFFECTS, READINGS]):
             await on.until_state("failed", step=30)
             await on.cancel()
         async with on.working():
