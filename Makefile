@@ -4,7 +4,7 @@
 #   make check   lint and types alone
 #   make live    against real servers that nobody here wrote
 #   make chaos   SIGKILLs, restarts, a lying provider
-#   make bench   the tables of benchmarks/
+#   make bench   measure, against peers too, and write the tables of docs/performance.md
 #   make cover   the rings again, with full branch coverage of domain/ and workflows/ demanded
 #   make lock    write requirements.lock after a change of pyproject.toml; what still fits stays
 #   make clean   remove what these targets made; .sakshi/ holds evidence and stays
@@ -46,10 +46,7 @@ chaos: venv
 	@$(RUN) -m pytest -q -m chaos tests/chaos
 
 bench: venv
-	@set -e; for file in benchmarks/[!_]*.py; do \
-	  test -e "$$file" || { echo "benchmarks/ holds no measurement" >&2; exit 1; }; \
-	  name=`basename "$$file" .py`; $(RUN) -m "benchmarks.$$name"; \
-	done
+	@$(RUN) -m benchmarks.report
 
 cover: venv
 	@$(RUN) -m pytest -q -n $(WORKERS) --dist loadfile --cov --cov-report=term

@@ -20,7 +20,7 @@ except ModuleNotFoundError:  # another Python than .venv's; commands are shown a
     sys.exit(2)
 
 from commands import checking, deciding, escalating, looking, stack, starting
-from commands.output import ExitCode, Usage, fail, note
+from commands.output import ExitCode, Usage, fail, note, write_text
 from commands.providers import contracts
 from domain.errors import SakshiError
 
@@ -28,6 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help in plain text: boxes take longer to load than all else that help needs, and are in a program's way
     help="Sakshi runs slow, costly HTTP jobs durably and can prove afterwards what happened.",
     epilog="Exit codes: 0 done; 1 ended otherwise than succeeded; 2 usage or bad input; 3 refused; 4 can't reach Temporal or the ledger; "
     "5 verification found tampering; 6 succeeded in part; 7 needs a human; 8 stopped waiting, the operation goes on.",
@@ -64,7 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return fail(error, as_json=as_json)
     except TyperException as error:
         said, hint = _said(error)
-        return fail(Usage(said, hint=hint), as_json=as_json) if said else ExitCode.BAD_INPUT
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command; the library has no public name for it
+            write_text(said)
+            return ExitCode.BAD_INPUT
+        return fail(Usage(said, hint=hint), as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     if code == INTERRUPTED:
@@ -74,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _said(error: TyperException) -> tuple[str, str]:
-    """What is wrong with what was typed, and where help is; nothing where the help itself was the answer."""
+    """What is wrong with what was typed, and where help is."""
     said = getattr(error, "format_message", lambda: str(error))()
     where = getattr(getattr(error, "ctx", None), "command_path", "python starter.py")
     return str(said), f"{where} --help"

@@ -11,16 +11,15 @@ import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from ulid import ULID
 
-from activities.ports import OpenedStream, Opening, Record
+from activities.ports import OpenedStream, Opening
 from adapters.clocks import SystemClocks
-from adapters.credentials import Credentials
 from adapters.settings import Settings
-from adapters.showing.status import settled, status_of
+from adapters.showing.status import settled, status_of_row
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
 from adapters.sql_projection import StreamRow
@@ -89,16 +88,19 @@ class Sakshi:
         client = await self.temporal()
         name = asked.contract.contract
         stream = id or f"{name}-{str(ULID()).lower()}"
-        found = await self._open(asked, stream)
+        found = await self._open(asked, stream, named=id is not None or asked.key is not None)
         if not found.record.standing.final:
             await start(client, self.ledger, found.record)
         return Started(found.record.stream, found.created)
 
-    async def _open(self, asked: "Asked", stream: str) -> OpenedStream:
+    async def _open(self, asked: "Asked", stream: str, *, named: bool) -> OpenedStream:
+        """`named`: by whoever asks, so that there may be one of that name already."""
         from domain.opening import Drawn, opening
 
         for attempt in range(2):
-            salt = await self.ledger.salt_for(stream=stream, tenant=asked.tenant, contract=asked.contract.contract, key=asked.key)
+            salt = None
+            if named:
+                salt = await self.ledger.salt_for(stream=stream, tenant=asked.tenant, contract=asked.contract.contract, key=asked.key)
             drawn = Drawn(salt or secrets.token_bytes(SALT_BYTES), secrets.token_bytes(SALT_BYTES), secrets.token_hex(16))
             opened, payloads = opening(asked, drawn, at=self._clocks.now())
             try:
@@ -125,6 +127,8 @@ class Sakshi:
         """The account of a credential, where its record can be read from here."""
         if credential is None:
             return None
+        from adapters.credentials import Credentials
+
         try:
             return Credentials(folder=self.settings.secrets, embedded=self.settings.embedded).account(credential)
         except CredentialError:
@@ -164,9 +168,7 @@ class Sakshi:
         return self._status(await self.books.row(stream))
 
     def _status(self, row: StreamRow) -> dict[str, Json]:
-        record = Record(row.stream, row.seq, row.head, row.standing)
-        last = datetime.fromisoformat(row.updated_at)
-        return status_of(record, at=self._clocks.now(), last_entry=last, by=self.settings.local_user)
+        return status_of_row(row, at=self._clocks.now(), by=self.settings.local_user)
 
     async def changes(self, stream: str) -> AsyncGenerator[dict[str, Json]]:
         """The status now, and again whenever it changed, until waiting would end."""

@@ -1,22 +1,25 @@
 """The ledger for those who look: finding, listing, verifying, rebuilding. Never part of what an operation does.
 
 `LedgerBooks` reads through the same engines as the ledger that it is made of; `rebuild(repair=True)` alone writes, and only rows
-that can be rebuilt from entries.
+that can be rebuilt from entries. Finding and listing load nothing of what verifying needs.
 """
 
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, func, select, tuple_
 
-from adapters import sql_verifying, sql_writing
+from adapters import sql_writing
 from adapters.sql_ledger import SqlLedger, reading
 from adapters.sql_projection import StreamRow, plain
 from adapters.sql_tables import streams
-from adapters.sql_verifying import Difference, Verification
 from domain.messages import Known
 from domain.standing import FINAL
+
+if TYPE_CHECKING:
+    from adapters.sql_verifying import Difference, Verification
 
 AMBIGUOUS_SHOWN = 10
 IDS_AT_ONCE = 500
@@ -83,17 +86,24 @@ class LedgerBooks:
             found |= set(await reading(self._engines, lambda connection, query=query: connection.execute(query).scalars().all()))
         return found
 
-    async def verify(self, stream: str, known: Known | None = None) -> Verification:
+    async def verify(self, stream: str, known: Known | None = None) -> "Verification":
         """Whether a stream is what was written. Raises UnknownStream."""
         return await reading(self._engines, lambda connection: self._verify(connection, stream, known))
 
-    async def verify_all(self) -> AsyncIterator[Verification]:
-        """Every stream in order of its id, one at a time."""
-        for stream in await reading(self._engines, sql_verifying.streams_of):
-            yield await self.verify(stream)
+    async def verify_all(self) -> "AsyncIterator[Verification]":
+        """Every stream in order of its id; those that are read together are of one moment."""
+        after: str | None = None
+        while True:
+            page, after = await reading(self._engines, lambda connection, after=after: self._verify_next(connection, after))
+            for one in page:
+                yield one
+            if after is None:
+                return
 
     async def rebuild(self, stream: str, *, repair: bool = False) -> "list[Difference]":
         """Where the stored row is not what the entries lead to. Raises UnknownStream, Tampered."""
+        from adapters import sql_verifying
+
         return await self._ledger.within(
             lambda connection: sql_verifying.rebuild(connection, self._ledger.ledger_id, stream, repair=repair)
         )
@@ -108,8 +118,15 @@ class LedgerBooks:
             return timedelta(0)
         return await reading(self._engines, _skew)
 
-    def _verify(self, connection: Connection, stream: str, known: Known | None) -> Verification:
+    def _verify(self, connection: Connection, stream: str, known: Known | None) -> "Verification":
+        from adapters import sql_verifying
+
         return sql_verifying.verify(connection, self._ledger.ledger_id, stream, known)
+
+    def _verify_next(self, connection: Connection, after: str | None) -> "tuple[list[Verification], str | None]":
+        from adapters import sql_verifying
+
+        return sql_verifying.verify_next(connection, self._ledger.ledger_id, after)
 
 
 def _skew(connection: Connection) -> timedelta:

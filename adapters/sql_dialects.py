@@ -15,13 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import Protocol, TypeVar, cast
 
-import asyncpg
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, Dialect, Engine, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState, QueuePool
 
 from domain.errors import BadInput, Unreachable
@@ -31,8 +29,18 @@ BUSY_S = 30.0
 READERS = 4
 WRITE, READ = "BEGIN IMMEDIATE", "BEGIN"
 _PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON", "trusted_schema = OFF")
-DRIVER_ERRORS = (DBAPIError, PoolTimeout, asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-"""All that a call into a database may raise. Connecting raises some of these bare."""
+
+
+class BareError(Exception):
+    """An error of a server's driver that SQLAlchemy did not wrap, without its words."""
+
+    def __init__(self, sqlstate: str | None) -> None:
+        super().__init__()
+        self.sqlstate = sqlstate
+
+
+DRIVER_ERRORS = (DBAPIError, PoolTimeout, BareError, OSError, TimeoutError)
+"""All that a call into a database may raise."""
 
 
 class Trouble(Enum):
@@ -120,29 +128,6 @@ class SqliteEngines:
             engine.dispose()
 
 
-class PostgresEngines:
-    """A server: writers and readers share a pool."""
-
-    embedded = False
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self.url = engine.url
-        self.dialect = engine.sync_engine.dialect
-        self._writer = engine
-        self._reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-
-    async def writing(self, body: Callable[[Connection], T]) -> T:
-        async with self._writer.connect() as connection:
-            return await connection.run_sync(body)
-
-    async def reading(self, body: Callable[[Connection], T]) -> T:
-        async with self._reader.connect() as connection, connection.begin():
-            return await connection.run_sync(body)
-
-    async def dispose(self) -> None:
-        await self._writer.dispose()
-
-
 def ledger_url(url: str, password: str | None) -> URL:
     """The address of a ledger with the driver that we use. Raises BadInput, which does not repeat the address."""
     try:
@@ -164,19 +149,9 @@ def make_engines(url: URL) -> Engines:
     """Engines for a ledger. Connects to nothing yet."""
     if url.get_backend_name() == "sqlite":
         return SqliteEngines(url)
-    engine = create_async_engine(
-        url,
-        hide_parameters=True,
-        pool_size=10,
-        max_overflow=10,
-        pool_timeout=BUSY_S,
-        connect_args={
-            "timeout": 10.0,
-            "command_timeout": BUSY_S,
-            "server_settings": {"application_name": "sakshi", "synchronous_commit": "on", "lock_timeout": "10s", "timezone": "UTC"},
-        },
-    )
-    return PostgresEngines(engine)
+    from adapters.sql_postgres import make_postgres  # the one place that needs the driver; an embedded ledger never comes here
+
+    return make_postgres(url)
 
 
 def make_file(url: URL) -> None:

@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from activities.ports import Owner, Record
-from adapters.sql_projection import StreamRow, changing_columns, job_scope, job_text
+from adapters.sql_prepared import Prepared
+from adapters.sql_projection import CHANGING, StreamRow, changing_columns, job_scope, job_text
 from adapters.sql_tables import entries, streams
 from domain.chain import Entry, Role, make_entry
 from domain.errors import Refused, StaleOwner
@@ -28,11 +29,26 @@ ANOTHER_HAS_IT = "another operation has this job"
 _SAME_JOB = select(streams.c.stream, streams.c.tenant).where(
     streams.c.job_scope == bindparam("scope"), streams.c.stream != bindparam("stream")
 )
-_ADVANCE = update(streams).where(streams.c.stream == bindparam("of"), streams.c.seq == bindparam("after"))
+_ADVANCE = Prepared(update(streams).where(streams.c.stream == bindparam("of"), streams.c.seq == bindparam("after")), CHANGING)
+_INSERT = Prepared(insert(entries), [column.name for column in entries.columns])
 
 
 class LostRace(Exception):
     """The row moved under the lock that should have held it. The transaction is done again."""
+
+
+class RowIsHeld(Exception):
+    """Another transaction holds the stream's row, or it is not there, and this one was not to wait to learn which."""
+
+
+def wait_for_no_row(connection: Connection) -> None:
+    """From here on, whoever finds a row held by another transaction raises RowIsHeld."""
+    connection.execution_options(sakshi_waits=False)
+
+
+def waits(connection: Connection) -> bool:
+    """Whether this transaction waits for a row that somebody holds."""
+    return bool(connection.get_execution_options().get("sakshi_waits", True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +99,7 @@ class Growth:
             return Written(record, record.stream)
         last = self.entries[-1]
         changed = changing_columns(self.standing, seq=last.seq, head=last.hash, updated_at=last.at)
-        moved = self._connection.execute(_ADVANCE, {"of": record.stream, "after": self._row.seq, **changed})
+        moved = _ADVANCE.run(self._connection, {"of": record.stream, "after": self._row.seq, **changed})
         if moved.rowcount != 1:
             raise LostRace
         insert_entries(self._connection, record.stream, self.entries)
@@ -144,7 +160,7 @@ def insert_entries(connection: Connection, stream: str, new: Sequence[Entry]) ->
         }
         for entry in new
     ]  # fmt: skip
-    connection.execute(insert(entries), rows)
+    _INSERT.run(connection, *rows)
 
 
 def _role(outcome: Outcome) -> tuple[Role, str | None]:

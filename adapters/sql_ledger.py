@@ -1,6 +1,6 @@
 """The ledger on SQLite or PostgreSQL: the port `Ledger`, and how its transactions are run.
 
-* One call is one transaction. What it returns is durable.
+* One call is one transaction, which it may share with others (`sql_batching.py`). What it returns is durable.
 * A transaction that lost a race, a deadlock or a lock is done again, a bounded number of times.
 * A COMMIT whose outcome is not known is settled by looking up the hash of the entry it wrote, before anything is done again:
   an entry is never doubled, and what was written is never reported as lost.
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, select
 
 from activities.ports import Decide, OpenedStream, Opening, Owner, Record
 from adapters import sql_reading, sql_writing
+from adapters.sql_batching import Apart, GroupCommit
 from adapters.sql_dialects import DRIVER_ERRORS, Engines, Trouble, ledger_url, make_engines, trouble_of, unreachable
 from adapters.sql_growing import LostRace, Written
 from adapters.sql_schema import check, migrate, migrate_parsed, version
@@ -38,6 +39,7 @@ class SqlLedger:
     def __init__(self, engines: Engines, ledger_id: str) -> None:
         self.engines = engines
         self._ledger_id = ledger_id
+        self._group = GroupCommit(engines)
 
     @classmethod
     async def connect(cls, url: str, password: str | None = None) -> "SqlLedger":
@@ -58,7 +60,8 @@ class SqlLedger:
         return cls(engines, ledger_id)
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections, after what is under way."""
+        await self._group.idle()
         await self.engines.dispose()
 
     @property
@@ -116,12 +119,19 @@ class SqlLedger:
         return await reading(self.engines, lambda connection: sql_reading.entries_of(connection, stream, after=after, limit=limit))
 
     async def within(self, body: Callable[[Connection], T]) -> T:
-        """Run a transaction that writes no entry and may be done twice."""
-        return await self._write(lambda connection: Written(body(connection), ""))
+        """Run a transaction of its own that writes no entry and may be done twice."""
+        return await self._write_alone(lambda connection: Written(body(connection), ""), [])
 
     async def _write(self, body: Callable[[Connection], Written[T]]) -> T:
-        """Run a transaction until it is committed, refused, or the database does not answer."""
-        unsettled: list[Written[T]] = []
+        """Run a body until what it wrote is committed, it is refused, or the database does not answer."""
+        try:
+            return await self._group.run(body)
+        except Apart as apart:
+            unsettled: list[Written[T]] = [] if apart.written is None else [apart.written]
+        return await self._write_alone(body, unsettled)
+
+    async def _write_alone(self, body: Callable[[Connection], Written[T]], unsettled: list[Written[T]]) -> T:
+        """The same in transactions of its own. `unsettled`: what may have been committed already."""
 
         def transaction(connection: Connection) -> T:
             with connection.begin():

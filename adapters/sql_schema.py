@@ -9,8 +9,6 @@ import asyncio
 import threading
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
@@ -100,6 +98,9 @@ def _upgrade_locked(connection: Connection) -> None:
         return
     if found is not None and found > SCHEMA:
         raise newer()
+    from alembic import command  # here, past the question whether there is anything to do: it costs more than opening a ledger
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection

@@ -22,8 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA = "0001"
-"""The newest migration that this code knows."""
+from adapters.sql_projection import SCHEMA as SCHEMA
 
 metadata = MetaData()
 Plain = Text().with_variant(Text(collation="C"), "postgresql")

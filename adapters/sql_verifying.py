@@ -7,41 +7,46 @@
 The first fault, in this order, is reported with the entry it is found at. Entries are read as they come, never all at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, cast
 
-from pydantic import BaseModel, ValidationError
-from sqlalchemy import Connection, bindparam, insert, select, union, update
+from pydantic import BaseModel
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, insert, select, true, update
 
 from adapters.sql_projection import Columns, columns_of, plain, unknown_stream
 from adapters.sql_tables import contracts, entries, payloads, streams
-from domain.chain import Fault, Stored, read_entry, verify_chain
+from domain.chain import read_entry
+from domain.chain_verifying import Fault, Stored, evidence_of, verify_chain
 from domain.errors import Tampered
-from domain.evidence import Commitment, Erased, Evidence, Opened, Pruned, Ref, RequestFacts, parse_evidence
+from domain.evidence import Opened
 from domain.fingerprint import sha256_hex
 from domain.folding import apply, opened_standing
 from domain.messages import Known
 from domain.standing import Standing
+from domain.whole_entries import references
 
-PIECE = 200
+PIECE = 1000
+AT_ONCE = 100
+"""Streams that share their statements, and one consistent state of the ledger."""
 UNREADABLE = "is no evidence that this version knows"
 
+_Heads = dict[str, tuple[int, str]]
+_Which = Callable[[ColumnElement[str]], ColumnElement[bool]]
+_FIRST = itemgetter(0)
+
+
 _ROWS = (
-    select(entries.c.seq, entries.c.prev, entries.c.hash, entries.c.at, entries.c.actor, entries.c.kind, entries.c.body)
-    .where(entries.c.stream == bindparam("stream"))
-    .order_by(entries.c.seq)
+    select(entries.c.stream, entries.c.seq, entries.c.prev, entries.c.hash, entries.c.at, entries.c.actor, entries.c.kind, entries.c.body)
+    .order_by(entries.c.stream, entries.c.seq)
     .execution_options(yield_per=PIECE)
 )
-_HEAD = select(streams.c.seq, streams.c.head).where(streams.c.stream == bindparam("stream"))
+_HEADS = select(streams.c.stream, streams.c.seq, streams.c.head).order_by(streams.c.stream)
 _ROW = select(streams).where(streams.c.stream == bindparam("stream")).with_for_update()
 _CONTRACT = select(contracts.c.body).where(contracts.c.digest == bindparam("digest"))
-_KEPT = (
-    select(payloads.c.digest, payloads.c.bytes)
-    .where(payloads.c.stream == bindparam("stream"))
-    .order_by(payloads.c.digest)
-    .execution_options(yield_per=PIECE)
-)
+_KEPT = select(payloads.c.stream, payloads.c.digest, payloads.c.bytes).order_by(payloads.c.stream).execution_options(yield_per=PIECE)
 _REPAIR = update(streams).where(streams.c.stream == bindparam("of"))
 
 
@@ -68,59 +73,117 @@ class Difference:
 
 @dataclass(slots=True)
 class _Walk:
-    """What is gathered from entries while the chain is verified over them. Believed only if the chain holds."""
+    """What is gathered from one stream's entries while the chain is verified over them."""
 
     count: int = 0
     last: Stored | None = None
+    fault: Fault | None = None
     unreadable: int | None = None
     contract: str | None = None
     named: dict[str, int] = field(default_factory=dict[str, int])
     erased: set[str] = field(default_factory=set[str])
+    gone: int = 0
 
-    def over(self, rows: Iterator[Stored]) -> Iterator[Stored]:
+    def over(self, rows: Iterable[Sequence[Any]]) -> Iterator[Stored]:
         for row in rows:
-            self.count, self.last = self.count + 1, row
-            evidence = _evidence(row)
-            if evidence is None:
-                self.unreadable = row.seq if self.unreadable is None else self.unreadable
-            else:
-                self._gather(row.seq, evidence)
-            yield row
+            stored = Stored._make(row[1:])
+            if type(stored.raw) is not bytes:
+                stored = stored._replace(raw=_bytes(stored.raw))
+            self.count += 1
+            self.last = stored
+            yield stored
 
-    def _gather(self, seq: int, evidence: Evidence) -> None:
+    def heard(self, seq: int, kind: str, evidence: BaseModel | None) -> None:
+        if evidence is None:
+            self.unreadable = seq if self.unreadable is None else self.unreadable
+            return
         for digest in references(evidence):
             self.named.setdefault(digest, seq)
-        match evidence:
-            case Opened(contract_digest=digest) if seq == 0:
-                self.contract = digest
-            case Erased(refs=refs) | Pruned(refs=refs):
-                self.erased |= set(refs)
-            case _:
-                pass
+        if kind == "opened" and seq == 0:
+            self.contract = getattr(evidence, "contract_digest", None)
+        elif kind in {"erased", "pruned"}:
+            self.erased |= set(cast("tuple[str, ...]", getattr(evidence, "refs", ())))
 
-
-def streams_of(connection: Connection) -> list[str]:
-    """The ids of all streams, those included of which only entries or only a row are left."""
-    ids = union(select(streams.c.stream), select(entries.c.stream)).subquery()
-    return list(connection.execute(select(ids.c.stream).order_by(ids.c.stream)).scalars())
+    def paid(self, kept: Iterable[tuple[str, object]]) -> Fault | None:
+        """The first fault of the payloads that are kept, held against those that are named."""
+        missing = dict(self.named)
+        faults = dict[str, Fault]()
+        for digest, data in kept:
+            seq = missing.pop(digest, None)
+            if data is None:
+                self.gone += 1
+                if digest not in self.erased:
+                    faults[digest] = Fault(seq or 0, f"payload {digest[:12]} was erased, and no entry says so")
+            elif sha256_hex(data if type(data) is bytes else _bytes(data)) != digest:
+                faults[digest] = Fault(seq or 0, f"payload {digest[:12]} is not what was stored")
+        lost = [Fault(seq, f"payload {digest[:12]} is missing") for digest, seq in missing.items()]
+        return min([*(fault for _, fault in sorted(faults.items(), key=_FIRST)), *lost], key=lambda fault: fault.seq, default=None)
 
 
 def verify(connection: Connection, ledger_id: str, stream: str, known: Known | None = None) -> Verification:
     """The first fault of a stream, or none. Raises UnknownStream if nothing of it is there and nobody knows of it."""
-    walk = _Walk()
-    head = None if known is None else (known.seq, known.hash)
-    fault = verify_chain(ledger_id, stream, walk.over(_stored(connection, stream)), head=head)
-    row = connection.execute(_HEAD, {"stream": plain(stream)}).first()
-    if walk.last is None and row is None and known is None:
+    name = str(plain(stream))
+    heads = _heads(connection, _HEADS.where(streams.c.stream == name))
+    walks = _walk(connection, ledger_id, lambda column: column == name, {name: _Walk()}, known)
+    if walks[name].last is None and not heads and known is None:
         raise unknown_stream()
-    if fault is None and walk.unreadable is not None:
-        fault = Fault(walk.unreadable, UNREADABLE)
-    if fault is None and walk.last is not None:
-        fault = _projection_fault(walk.last, row) or _contract_fault(connection, walk.contract)
-    erased, payload_fault = _payloads_fault(connection, stream, walk) if fault is None else (0, None)
-    fault = fault or payload_fault
+    return _verified(connection, lambda column: column == name, walks, heads)[0]
+
+
+def verify_next(connection: Connection, ledger_id: str, after: str | None) -> tuple[list[Verification], str | None]:
+    """Streams in the order of their ids, from the one after `after`, and how far that went; None: to the end.
+
+    Pages leave no gap between them: entries whose row is gone fall into one, and are found.
+    """
+    above = true() if after is None else streams.c.stream > after
+    heads = _heads(connection, _HEADS.where(above).limit(AT_ONCE))
+    last = next(reversed(heads)) if len(heads) == AT_ONCE else None
+
+    def page(column: ColumnElement[str]) -> ColumnElement[bool]:
+        return and_(true() if after is None else column > after, true() if last is None else column <= last)
+
+    walks = _walk(connection, ledger_id, page, {stream: _Walk() for stream in heads}, None)
+    return _verified(connection, page, dict(sorted(walks.items(), key=_FIRST)), heads), last
+
+
+def _heads(connection: Connection, query: "Select[Any, Any, Any]") -> _Heads:
+    rows = cast("Iterable[tuple[str, int, str]]", connection.execute(query))
+    return {stream: (seq, digest) for stream, seq, digest in rows}
+
+
+def _walk(connection: Connection, ledger_id: str, which: _Which, walks: dict[str, _Walk], known: Known | None) -> dict[str, _Walk]:
+    """Verify the chains of these streams; `known` is of each of them."""
+    head = None if known is None else (known.seq, known.hash)
+    for stream, rows in groupby(connection.execute(_ROWS.where(which(entries.c.stream))), key=_FIRST):
+        walk = walks.setdefault(stream, _Walk())
+        walk.fault = verify_chain(ledger_id, stream, walk.over(rows), head=head, heard=walk.heard)
+    return walks
+
+
+def _verified(connection: Connection, which: _Which, walks: Mapping[str, _Walk], heads: _Heads) -> list[Verification]:
+    """Hold what the entries say against rows, contracts and payloads."""
+    contracts_seen: dict[str | None, Fault | None] = {None: Fault(0, "entry 0 does not open the stream")}
+    for stream, walk in walks.items():
+        if walk.last is None:
+            walk.fault = Fault(0, "the stream has no entries")
+        elif walk.fault is None and walk.unreadable is not None:
+            walk.fault = Fault(walk.unreadable, UNREADABLE)
+        elif walk.fault is None:
+            if walk.contract not in contracts_seen:
+                contracts_seen[walk.contract] = _contract_fault(connection, str(walk.contract))
+            walk.fault = _projection_fault(walk.last, heads.get(stream)) or contracts_seen[walk.contract]
+    whole = {stream: walk for stream, walk in walks.items() if walk.fault is None}
+    for stream, rows in groupby(connection.execute(_KEPT.where(which(payloads.c.stream))), key=_FIRST):
+        if (walk := whole.pop(stream, None)) is not None:
+            walk.fault = walk.paid((digest, data) for _, digest, data in rows)
+    for walk in whole.values():
+        walk.fault = walk.paid(())
+    return [_verification(stream, walk) for stream, walk in walks.items()]
+
+
+def _verification(stream: str, walk: _Walk) -> Verification:
     last = None if walk.last is None else Known(seq=walk.last.seq, hash=walk.last.hash)
-    return Verification(stream, fault is None, fault, walk.count, last, erased)
+    return Verification(stream, walk.fault is None, walk.fault, walk.count, last, walk.gone)
 
 
 def rebuild(connection: Connection, ledger_id: str, stream: str, *, repair: bool = False) -> list[Difference]:
@@ -131,7 +194,8 @@ def rebuild(connection: Connection, ledger_id: str, stream: str, *, repair: bool
     found = connection.execute(_ROW, {"stream": plain(stream)}).mappings().first()
     walk = _Walk()
     fold: list[Standing] = []
-    fault = verify_chain(ledger_id, stream, _folded(walk.over(_stored(connection, stream)), fold))
+    rows = connection.execute(_ROWS.where(entries.c.stream == plain(stream)))
+    fault = verify_chain(ledger_id, stream, _folded(walk.over(rows), fold), heard=walk.heard)
     if walk.last is None and found is None:
         raise unknown_stream()
     if fault is not None or walk.last is None or walk.unreadable is not None:
@@ -147,27 +211,6 @@ def rebuild(connection: Connection, ledger_id: str, stream: str, *, repair: bool
     return differences
 
 
-def references(evidence: BaseModel) -> Iterator[str]:
-    """Digests of all payloads that evidence names, wherever they stand in it."""
-    for value in dict(evidence).values():
-        match value:
-            case Ref(digest=digest):
-                yield digest
-            case Commitment(ref=digest) | RequestFacts(ref=digest):
-                yield digest
-            case BaseModel():
-                yield from references(value)
-            case tuple():
-                yield from (digest for item in value if isinstance(item, BaseModel) for digest in references(item))  # pyright: ignore[reportUnknownVariableType]
-            case _:
-                pass
-
-
-def _stored(connection: Connection, stream: str) -> Iterator[Stored]:
-    for seq, prev, digest, at, actor, kind, body in connection.execute(_ROWS, {"stream": plain(stream)}):
-        yield Stored(seq, prev, digest, at, actor, kind, _bytes(body))
-
-
 def _bytes(stored: object) -> bytes:
     """What a column of bytes holds. Whoever tampers with SQLite may leave a value of any other type there."""
     if isinstance(stored, bytes | bytearray | memoryview):
@@ -175,20 +218,12 @@ def _bytes(stored: object) -> bytes:
     return str(stored).encode("utf-8", "surrogatepass")
 
 
-def _evidence(row: Stored) -> Evidence | None:
-    try:
-        entry = read_entry(prev=row.prev, hash=row.hash, raw=row.raw)
-        return parse_evidence(at=entry.at, actor=entry.actor, kind=entry.kind, body=entry.body)
-    except (ValueError, KeyError, TypeError, ValidationError):
-        return None
-
-
 def _folded(rows: Iterator[Stored], fold: list[Standing]) -> Iterator[Stored]:
     """Rows as they come, and in `fold` the standing after the newest that `verify_chain` has passed."""
     for row in rows:
         yield row
         # Reached only when the next row is asked for: this one has held.
-        evidence = _evidence(row)
+        evidence = evidence_of(row)
         if evidence is None:
             continue
         if row.seq == 0 and isinstance(evidence, Opened):
@@ -208,28 +243,11 @@ def _projection_fault(last: Stored, row: object) -> Fault | None:
     return None
 
 
-def _contract_fault(connection: Connection, digest: str | None) -> Fault | None:
-    if digest is None:
-        return Fault(0, "entry 0 does not open the stream")
+def _contract_fault(connection: Connection, digest: str) -> Fault | None:
     body = connection.execute(_CONTRACT, {"digest": digest}).scalar()
     if body is None:
         return Fault(0, "the contract that it names is missing")
     return None if sha256_hex(_bytes(body)) == digest else Fault(0, "the contract that it names is not what was stored")
-
-
-def _payloads_fault(connection: Connection, stream: str, walk: _Walk) -> tuple[int, Fault | None]:
-    missing = dict(walk.named)
-    erased, faults = 0, list[Fault]()
-    for digest, data in connection.execute(_KEPT, {"stream": plain(stream)}):
-        seq = missing.pop(digest, None)
-        if data is None:
-            erased += 1
-            if digest not in walk.erased:
-                faults.append(Fault(seq or 0, f"payload {digest[:12]} was erased, and no entry says so"))
-        elif sha256_hex(_bytes(data)) != digest:
-            faults.append(Fault(seq or 0, f"payload {digest[:12]} is not what was stored"))
-    faults.extend(Fault(seq, f"payload {digest[:12]} is missing") for digest, seq in missing.items())
-    return erased, min(faults, key=lambda fault: fault.seq, default=None)
 
 
 def _repair(connection: Connection, stream: str, rebuilt: Columns, *, there: bool) -> None:

@@ -4,16 +4,18 @@
 2. `decide` sees the standing as it is under the lock. Each piece of evidence becomes an entry with the move it allows.
    Who may, and whose job it is: `sql_growing.py`.
 3. Payloads, entries and the projection are written together. Nothing here commits.
+4. Whatever refuses (`SakshiError`) refuses before anything is written: others may share the transaction.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, LargeBinary, Select, bindparam, insert, literal, or_, select, update
+from sqlalchemy import BigInteger, Connection, LargeBinary, bindparam, insert, literal, or_, select, update
 
 from activities.ports import Decide, OpenedStream, Opening, Owner, Record
-from adapters.sql_growing import Growth, Written, insert_entries
+from adapters.sql_growing import Growth, RowIsHeld, Written, insert_entries, waits
+from adapters.sql_prepared import Prepared
 from adapters.sql_projection import (
     Columns,
     StreamRow,
@@ -23,7 +25,7 @@ from adapters.sql_projection import (
 )
 from adapters.sql_tables import Plain, contracts, entries, payloads, streams
 from domain.chain import first_prev, make_entry
-from domain.errors import BadInput, LedgerRegressed, Refused
+from domain.errors import BadInput, LedgerRegressed, Refused, UnknownStream
 from domain.evidence import Erased, instant_text
 from domain.fingerprint import sha256_hex
 from domain.folding import fold
@@ -31,9 +33,10 @@ from domain.messages import Known
 
 LONGEST_NAME = 256
 
-_LOCKED = select(streams).where(streams.c.stream == bindparam("stream")).with_for_update()
-_READ = select(streams).where(streams.c.stream == bindparam("stream"))
-_HASH_AT = select(entries.c.hash).where(entries.c.stream == bindparam("stream"), entries.c.seq == bindparam("seq"))
+_LOCKED = Prepared(select(streams).where(streams.c.stream == bindparam("stream")).with_for_update())
+_LOCKED_OR_HELD = Prepared(select(streams).where(streams.c.stream == bindparam("stream")).with_for_update(skip_locked=True))
+_READ = Prepared(select(streams).where(streams.c.stream == bindparam("stream")))
+_HASH_AT = Prepared(select(entries.c.hash).where(entries.c.stream == bindparam("stream"), entries.c.seq == bindparam("seq")))
 _TAKEN = select(streams).where(
     or_(
         streams.c.stream == bindparam("stream"),
@@ -88,9 +91,10 @@ def append(
     growth = Growth(connection, ledger_id, row, standing, owner)
     for evidence in decide(standing):
         growth.add(evidence)
-    if growth.entries:
+    written = growth.write()
+    if written.last is not None:
         keep_payloads(connection, stream, payloads)
-    return growth.write()
+    return written
 
 
 def claim(connection: Connection, ledger_id: str, stream: str, owner: Owner, *, at: datetime) -> Written[Record]:
@@ -117,8 +121,13 @@ def keep_payloads(connection: Connection, stream: str, kept: Sequence[bytes]) ->
 
 
 def locked(connection: Connection, stream: str) -> StreamRow:
-    """The stream's row, locked until the transaction ends. Raises UnknownStream."""
-    return _one(connection, _LOCKED, stream)
+    """The stream's row, locked until the transaction ends. Raises UnknownStream, RowIsHeld."""
+    if waits(connection):
+        return _one(connection, _LOCKED, stream)
+    try:
+        return _one(connection, _LOCKED_OR_HELD, stream)
+    except UnknownStream:
+        raise RowIsHeld from None
 
 
 def seen(connection: Connection, stream: str) -> StreamRow:
@@ -150,13 +159,13 @@ def was_committed(connection: Connection, written: Written[Any]) -> bool:
     """
     if written.last is None:
         return False
-    connection.execute(_LOCKED, {"stream": written.stream})
+    _LOCKED.run(connection, {"stream": written.stream})
     return hash_at(connection, written.stream, written.last.seq) == written.last.hash
 
 
 def hash_at(connection: Connection, stream: str, seq: int) -> str | None:
     """The hash of one entry, or None."""
-    return connection.execute(_HASH_AT, {"stream": stream, "seq": seq}).scalar()
+    return _HASH_AT.run(connection, {"stream": stream, "seq": seq}).scalar()
 
 
 def taken_by(connection: Connection, *, stream: object, tenant: object, contract: object, key: object) -> list[StreamRow]:
@@ -165,8 +174,8 @@ def taken_by(connection: Connection, *, stream: object, tenant: object, contract
     return [StreamRow(*row) for row in connection.execute(_TAKEN, asked)]
 
 
-def _one(connection: Connection, statement: Select[Any], stream: str) -> StreamRow:
-    found = connection.execute(statement, {"stream": plain(stream)}).first()
+def _one(connection: Connection, statement: Prepared, stream: str) -> StreamRow:
+    found = statement.run(connection, {"stream": plain(stream)}).first()
     if found is None:
         raise unknown_stream()
     return StreamRow(*found)

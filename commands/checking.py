@@ -22,7 +22,10 @@ def verify(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Also rebuild the projection from the entries and compare.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Whether every entry, payload, kept body and contract is what was written."""
+    """Whether all that is kept is what was written.
+
+    Every entry, payload, kept body and contract is read.
+    """
     from adapters.client import sakshi
     from adapters.result_store import ObstoreResults
     from adapters.settings import load_settings
@@ -64,7 +67,10 @@ def _verified_text(one: "dict[str, Json]") -> str:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Whether Temporal, the ledger, the store, workers, policy, contracts and credentials are in order, and what to do if not."""
+    """Whether the installation is in order, and what to do if not.
+
+    Temporal, the ledger, the store, workers, policy, contracts and credentials are looked at.
+    """
     from adapters.diagnosis import diagnose
     from adapters.settings import load_settings
     from adapters.showing.diagnosis import diagnosis_text
@@ -82,7 +88,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 @ledger.command()
 def migrate(as_json: AsJson = False) -> None:
-    """Make the ledger's tables and triggers, or bring them to this version. An embedded ledger does it by itself."""
+    """Make the ledger's tables, or bring them to this version. An embedded ledger does it by itself."""
     from adapters.settings import load_settings
     from adapters.sql_ledger import migrate as migrate_ledger
 
@@ -99,7 +105,7 @@ def rebuild(
     repair: Annotated[bool, typer.Option("--repair", help="Write what the entries lead to.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare each operation's row with what its entries lead to, and with --repair mend it."""
+    """Compare rows with what their entries lead to. With --repair, mend them."""
     from adapters.client import sakshi
     from adapters.settings import load_settings
 

@@ -17,7 +17,10 @@ def escalate(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write all that a provider's support needs to see what happened: summary, timeline, exchanges, the record with its hashes."""
+    """Write what a provider's support needs to see what happened.
+
+    Summary, timeline, exchanges, the record with its hashes: in a folder, and as a zip beside it.
+    """
     from datetime import UTC, datetime
 
     from adapters.client import sakshi

@@ -3,26 +3,38 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
 from commands.output import AsJson, ExitCode, OneId, perform, stop, write_json, write_text
-from domain.evidence import Json
+
+if TYPE_CHECKING:
+    from adapters.settings import Settings
+    from domain.evidence import Json
 
 
 def status(id: OneId, as_json: AsJson = False) -> None:
     """How an operation stands, from the ledger alone."""
-    from adapters.client import sakshi
     from adapters.settings import load_settings
+    from adapters.showing.status import status_of_row
+    from adapters.sqlite_glance import glance
+
+    settings = load_settings()
+    row = glance(settings, id)
+    found = perform(lambda: _asked(settings, id)) if row is None else status_of_row(row, at=datetime.now(UTC), by=settings.local_user)
+    if as_json:
+        return write_json(found)
     from adapters.showing.text import status_text
 
-    async def work() -> dict[str, Json]:
-        async with sakshi(load_settings()) as there:
-            return await there.status(await there.find(id))
+    write_text(status_text(found))
 
-    found = perform(work)
-    write_json(found) if as_json else write_text(status_text(found))
+
+async def _asked(settings: "Settings", id: str) -> "dict[str, Json]":
+    from adapters.client import sakshi
+
+    async with sakshi(settings) as there:
+        return await there.status(await there.find(id))
 
 
 def wait(
@@ -30,7 +42,10 @@ def wait(
     timeout: Annotated[str | None, typer.Option("--timeout", help="How long to wait: 30s, 5m, 2h.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Wait until each operation is final, in attention or awaiting approval."""
+    """Wait until each operation is final or needs a human.
+
+    It needs one when it is in attention or awaits approval.
+    """
     from adapters.client import sakshi
     from adapters.settings import load_settings
     from adapters.showing.status import exit_code_of
@@ -39,7 +54,7 @@ def wait(
 
     limit: timedelta | None = duration(timeout) if timeout else None
 
-    async def work() -> list[dict[str, Json]]:
+    async def work() -> "list[dict[str, Json]]":
         async with sakshi(load_settings()) as there:
             streams = [await there.find(one) for one in ids]
             found = await there.wait(streams, timeout=limit)
@@ -60,7 +75,7 @@ def gravest(codes: Sequence[int]) -> int:
 
 
 def watch(id: OneId, as_json: AsJson = False) -> None:
-    """Follow an operation, with progress, until it is final or needs a human."""
+    """Follow an operation until it is final or needs a human."""
     from adapters.client import sakshi
     from adapters.settings import load_settings
     from adapters.showing.live import Follower
@@ -108,7 +123,7 @@ def list_operations(
     if state is not None and state not in states:
         raise BadInput(f"no state {state[:40]}", hint=f"states: {', '.join(states)}")
 
-    async def work() -> dict[str, Json]:
+    async def work() -> "dict[str, Json]":
         async with sakshi(load_settings()) as there:
             return await there.list(state=state, attention=attention or None, tenant=tenant, limit=limit, after=after)
 
@@ -123,13 +138,13 @@ def evidence(
     every: Annotated[bool, typer.Option("--all", help="Unchanged readings too, each by itself.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """The entries of an operation: what was asked, allowed, sent, observed and done."""
+    """What was asked, allowed, sent, observed and done: the entries."""
     from adapters.client import sakshi
     from adapters.settings import load_settings
     from adapters.showing.entries import evidence_of
     from adapters.showing.text import evidence_text
 
-    async def work() -> dict[str, Json]:
+    async def work() -> "dict[str, Json]":
         async with sakshi(load_settings()) as there:
             stream = await there.find(id)
             return evidence_of(stream, await there.ledger.entries(stream), fold=not every)
@@ -144,7 +159,7 @@ def result(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """The verified result, and with --output its bytes, verified again on the way out."""
+    """The verified result. With --output its bytes, verified again on the way out."""
     from adapters.client import sakshi
     from adapters.result_output import write_out
     from adapters.result_store import ObstoreResults
@@ -156,7 +171,7 @@ def result(
         raise BadInput("--output - and --json both want stdout")
     settings = load_settings()
 
-    async def work() -> dict[str, Json]:
+    async def work() -> "dict[str, Json]":
         async with sakshi(settings) as there:
             stream = await there.find(id)
             found = await there.status(stream)

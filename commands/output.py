@@ -4,7 +4,6 @@
 * The exit code of an error is its class's own. Ctrl-C stops the waiting, never the operation.
 """
 
-import asyncio
 import json
 import signal
 import sys
@@ -62,6 +61,7 @@ def stop(code: ExitCode | int) -> None:
 
 def perform(work: Callable[[], Awaitable[T]]) -> T:
     """Run a command's work to its end. SIGTERM ends it like Ctrl-C: in order."""
+    import asyncio
 
     async def main() -> T:
         task = asyncio.ensure_future(work())

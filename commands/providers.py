@@ -44,7 +44,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME[@VERSION]")],
     as_json: AsJson = False,
 ) -> None:
-    """One contract: its effect, its input's schema, its deadlines, what it takes knowingly."""
+    """One contract. Its effect, its input's schema, its deadlines, what it takes knowingly."""
     from adapters.showing.providers import contract_text
 
     contract = _folder().get(name)
@@ -58,7 +58,7 @@ def check(
     files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Unset: all in the contracts folder.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Everything that is wrong with contract files, and what they leave unsafe without accepting it."""
+    """What is wrong with contract files, or unsafe and not accepted."""
     from adapters.contract_files import check as check_file
     from adapters.settings import load_settings
     from domain.contract_findings import FINDINGS

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def dev(as_json: AsJson = False) -> None:
-    """The embedded stack in the foreground; Ctrl-C stops it cleanly, and what it keeps is there next time."""
+    """The embedded stack in the foreground. Ctrl-C stops it cleanly, and what it keeps is there next time."""
     from adapters.embedded import running, until_told_to_stop
     from adapters.settings import load_settings
 
@@ -29,7 +29,10 @@ def dev(as_json: AsJson = False) -> None:
 
 
 def demo() -> None:
-    """The whole tour on an embedded stack: success, a lost answer, a cancel, a wrong result, tampering found. Ends by itself."""
+    """The whole tour on an embedded stack; ends by itself.
+
+    Success, a finished answer at once, a lost answer, a cancel, a wrong result, tampering found.
+    """
     from adapters.client import sakshi
     from adapters.embedded import running
     from adapters.settings import load_settings

@@ -114,8 +114,8 @@ def test_whoever_forgot_to_start_the_stack_is_told_how(typed: Typed, more: list[
 def test_a_group_without_a_command_is_answered_with_its_help_and_no_empty_error(typed: Typed):
     said = typed("contracts")
     assert said.code == 2
-    assert "check" in said.out + said.err
-    assert "error:" not in said.err
+    assert "check" in said.out
+    assert said.err == ""
 
 
 def test_another_python_goes_on_in_the_project_s_own(tmp_path: Path):
@@ -209,17 +209,3 @@ def test_doctor_says_what_is_missing_and_what_to_do(typed: Typed):
     assert levels["ledger"] == levels["policies"] == levels["contracts"] == "good"
     assert levels["temporal"] == "wrong"
     assert "starter.py dev" in typed("doctor").out
-
-
-def test_help_is_quick_and_needs_no_engine():
-    loaded = "import sys, starter; starter.main(['--help']); print([m for m in sys.modules if m in ('temporalio', 'sqlalchemy', 'httpx')])"
-    found = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines()[-1] == "[]"
-
-
-def test_a_status_loads_no_temporal_library(tmp_path: Path):
-    loaded = "import sys, starter; starter.main(['status', 'x']); print([m for m in sys.modules if m.startswith('temporalio')])"
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("SAKSHI_", "TEMPORAL_"))}
-    environ |= {"SAKSHI_HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": str(tmp_path)}
-    found = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True, env=environ)
-    assert found.stdout.splitlines()[-1] == "[]"

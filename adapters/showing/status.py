@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from activities.ports import Record
+from adapters.sql_projection import StreamRow
 from domain.evidence import Json, instant_text
 from domain.lifecycle import CHOICES, choices, next_step, why_of
 from domain.standing import Standing
@@ -61,6 +62,12 @@ def status_of(record: Record, *, at: datetime, last_entry: datetime, by: str) ->
         "state_since": instant_text(standing.state_since),
         "summary": opened.effect.get("summary"),
     }
+
+
+def status_of_row(row: StreamRow, *, at: datetime, by: str) -> dict[str, Json]:
+    """The same, of a row of the ledger. Raises Tampered if it does not hold a standing."""
+    record = Record(row.stream, row.seq, row.head, row.standing)
+    return status_of(record, at=at, last_entry=datetime.fromisoformat(row.updated_at), by=by)
 
 
 def attention_of(stream: str, standing: Standing, *, at: datetime, by: str) -> dict[str, Json] | None:

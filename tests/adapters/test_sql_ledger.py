@@ -6,7 +6,7 @@ import pytest
 from activities.ports import Owner
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
-from domain.chain import Stored, verify_chain
+from domain.chain_verifying import Stored, verify_chain
 from domain.errors import EvidenceError, LedgerRegressed, NotFound, NotPermitted, Refused, StaleOwner, Tampered, UnknownStream
 from domain.evidence import Callback, Evidence, Late, Lookup
 from domain.fingerprint import sha256_hex

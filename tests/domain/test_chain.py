@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from domain.chain import VERSION, Entry, Fault, Stored, entry_hash, first_prev, make_entry, read_entry, verify_chain
+from domain.chain import VERSION, Entry, entry_hash, first_prev, make_entry, read_entry
+from domain.chain_verifying import Fault, Stored, verify_chain
 from domain.fingerprint import canonical
 from tests.domain.growing import LEDGER, STREAM, Stream, at, said, told
 
@@ -37,13 +37,13 @@ def rehashed(rows: list[Stored]) -> list[Stored]:
     prev, forged = first_prev(LEDGER, STREAM), list[Stored]()
     for seq, row in enumerate(rows):
         raw = canonical(json.loads(row.raw) | {"seq": seq})
-        forged.append(replace(row, seq=seq, prev=prev, raw=raw, hash=entry_hash(prev, raw)))
+        forged.append(row._replace(seq=seq, prev=prev, raw=raw, hash=entry_hash(prev, raw)))
         prev = forged[-1].hash
     return forged
 
 
 def edited(row: Stored, **fields: Any) -> Stored:
-    return replace(row, raw=canonical(json.loads(row.raw) | fields))
+    return row._replace(raw=canonical(json.loads(row.raw) | fields))
 
 
 def test_a_whole_stream_verifies_with_every_witness_of_it() -> None:
@@ -69,7 +69,7 @@ def test_the_hash_is_the_one_that_is_documented() -> None:
 def test_any_changed_byte_is_found(place: int, data: st.DataObject) -> None:
     raw = bytearray(ROWS[place].raw)
     raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
-    rows = [*ROWS[:place], replace(ROWS[place], raw=bytes(raw)), *ROWS[place + 1 :]]
+    rows = [*ROWS[:place], ROWS[place]._replace(raw=bytes(raw)), *ROWS[place + 1 :]]
     assert verify_chain(LEDGER, STREAM, rows) == Fault(place, "hash differs from the stored bytes")
 
 
@@ -78,7 +78,7 @@ def test_any_changed_byte_is_found(place: int, data: st.DataObject) -> None:
 def test_any_changed_column_is_found(place: int, column: str, data: st.DataObject) -> None:
     other: object = data.draw(st.integers(0, 99)) if column == "seq" else data.draw(st.text("0123456789abcdef", min_size=64, max_size=64))
     assume(other != getattr(ROWS[place], column))
-    rows = [*ROWS[:place], replace(ROWS[place], **cast("dict[str, Any]", {column: other})), *ROWS[place + 1 :]]
+    rows = [*ROWS[:place], ROWS[place]._replace(**cast("dict[str, Any]", {column: other})), *ROWS[place + 1 :]]
     fault = verify_chain(LEDGER, STREAM, rows)
     assert fault is not None
     assert fault.seq in {place, place + 1}
@@ -100,7 +100,7 @@ def test_swapped_entries_are_found(one: int, other: int) -> None:
     rows = list(ROWS)
     rows[one], rows[other] = rows[other], rows[one]
     assert verify_chain(LEDGER, STREAM, rows) is not None
-    renumbered = [replace(row, seq=seq) for seq, row in enumerate(rows)]
+    renumbered = [row._replace(seq=seq) for seq, row in enumerate(rows)]
     assert verify_chain(LEDGER, STREAM, renumbered) is not None
 
 
@@ -110,7 +110,7 @@ def test_an_inserted_entry_is_found(where: int, copied: int) -> None:
     rows = [*ROWS[:where], ROWS[copied], *ROWS[where:]]
     if where < len(ROWS) or copied != len(ROWS) - 1:
         assert verify_chain(LEDGER, STREAM, rows) is not None
-    renumbered = [replace(row, seq=seq) for seq, row in enumerate(rows)]
+    renumbered = [row._replace(seq=seq) for seq, row in enumerate(rows)]
     assert verify_chain(LEDGER, STREAM, renumbered) is not None
 
 
@@ -130,7 +130,7 @@ def test_a_chain_that_was_made_anew_is_found_by_a_witness(place: int, how: str) 
     match how:
         case "edit":
             rows[place] = edited(rows[place], actor="human:mallory")
-            rows[place] = replace(rows[place], actor="human:mallory")
+            rows[place] = rows[place]._replace(actor="human:mallory")
         case "drop":
             assume(place > 0)
             del rows[place]
@@ -165,7 +165,7 @@ def test_a_stream_cannot_be_carried_to_another_ledger_or_another_name() -> None:
 )  # fmt: skip
 def test_what_is_no_entry_of_this_version_fails_and_never_raises(raw: bytes, what: str) -> None:
     prev = first_prev(LEDGER, STREAM)
-    assert verify_chain(LEDGER, STREAM, [replace(ROWS[0], raw=raw, hash=entry_hash(prev, raw))]) == Fault(0, what)
+    assert verify_chain(LEDGER, STREAM, [ROWS[0]._replace(raw=raw, hash=entry_hash(prev, raw))]) == Fault(0, what)
 
 
 def test_an_empty_stream_is_no_stream() -> None:

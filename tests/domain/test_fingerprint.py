@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -202,3 +203,32 @@ def test_a_salt_has_its_length(salt: bytes) -> None:
 
 def test_every_person_is_a_requester_once() -> None:
     assert requesters_of("asha", ["ben", "asha", "ben", "cleo"]) == ("asha", "ben", "cleo")
+
+
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.integers(-(2**54), 2**54), st.floats(), st.text(),
+        st.text(st.characters(categories=["Cs", "Cc", "Co"])),
+        st.sampled_from([2**53 - 1, 2**53, 1e21, 1e-7, 5e-324, "\x7f\u2028", "a:1.5,"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.tuples(inner, inner),
+        st.dictionaries(st.text() | st.sampled_from(["\ud83d", "\U0001f600", "\ue000", "\uffff"]), inner, max_size=4),
+        st.dictionaries(st.integers() | st.booleans() | st.none(), inner, max_size=2),
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@settings(max_examples=500)
+@given(ANYTHING)
+def test_the_quick_encoder_writes_what_the_whole_rule_writes(value: Any) -> None:
+    try:
+        expected: bytes | None = rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError):
+        expected = None
+    if expected is None:
+        with pytest.raises(BadInput, match="canonical JSON"):
+            canonical(value)
+    else:
+        assert canonical(value) == expected

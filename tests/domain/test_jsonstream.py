@@ -56,6 +56,30 @@ def test_a_damaged_text_is_json_exactly_if_it_still_is(value: Any, at: int, put:
     assert found == expected
 
 
+@given(
+    values=st.lists(JSON | st.sampled_from(["\ud800", 10**400, 1e308]), min_size=3, max_size=40),
+    at=st.integers(0, 4000),
+    put=st.sampled_from(["", ",", "]", "}", "{", "[", '"', ":", "x", "1", "NaN", "-Infinity", "\t", "\0", "e", "0"]),
+    damaged=st.booleans(),
+    piece=st.integers(20, 90),
+)
+def test_many_elements_at_once_are_what_they_are_one_by_one(values: list[Any], at: int, put: str, damaged: bool, piece: int) -> None:
+    text = json.dumps(values)
+    if damaged:
+        at %= len(text) + 1
+        text = text[:at] + put + text[at + 1 :]
+    found: list[int | str | None] = []
+    for batch, quick in ((2, 4096), (2, -1), (100_000, -1)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("domain.jsonstream._MIN_BATCH", batch)
+            patch.setattr("domain.jsonstream._QUICK", quick)
+            try:
+                found.append(stream(text, piece=piece, window=32))
+            except NotReadable:
+                found.append("not JSON")
+    assert found[0] == found[1] == found[2]
+
+
 WRONG = [
     "", " ", "nul", "tru", "-", "+1", "01", "1.", ".5", "1e", "1 2", "[1] [2]", "[1]]", "[1,]", "[,1]", "[1 2]", "[1", "{", '{"a"}',
     '{"a":}', '{"a":1,}', '{,"a":1}', '{"a":1 "b":2}', '{a:1}', "{1:1}", '{"a" 1}', '"', '"abc', '"a\nb"', '"\\x"', '"\\u12"', "'a'",

@@ -48,6 +48,32 @@ def test_how_the_bytes_are_cut_changes_nothing(format: Format, text: str, one: i
     )
 
 
+PLAIN = (
+    *('{"a":1}', '{"a":{"b":[1,"x"]}}', '{"a":"{[,"}', "{}", '{"a":"\\ud800"}', '{"a":1,"a":2}', '{"a":1e999}', '{"a":' + "1" * 5000 + "}"),
+    *('{"a":' * 40 + "[" * 24 + "]" * 24 + "}" * 40, '{"a":' * 40 + "[" * 25 + "]" * 25 + "}" * 40),
+    *('{"a":NaN}', '{"a":-Infinity}', '{"a":01}', '{"a":"\t"}', '{"a":1', '"b":2}', '{"a":1} {}', "[1]", "NaN", "1,2", '"a"'),
+    *("a,b", '"a,b",c', '"a', 'b"', ",", "é,é", "a\rb", "", "\r", " "),
+)
+
+
+@given(
+    format=st.sampled_from(("csv", "jsonl")),
+    lines=st.lists(st.sampled_from(PLAIN), max_size=12),
+    times=st.integers(1, 3),
+    end=st.sampled_from(["\n", "\r\n"]),
+    whole=st.booleans(),
+    piece=st.integers(1, 200),
+)
+def test_many_lines_at_once_are_what_they_are_one_by_one(
+    format: Format, lines: list[str], times: int, end: str, whole: bool, piece: int
+) -> None:
+    data = (end.join(lines * times) + (end if whole else "")).encode()
+    at_once = measure(format, data, piece=piece, limits=Limits(window=64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("domain.counting._MANY", -1)
+        assert measure(format, data, piece=piece, limits=Limits(window=64)) == at_once
+
+
 LINES: list[tuple[str, bytes, int | None]] = [
     ("nothing", b"", 0),
     ("one line", b'{"a":1}', 1),

@@ -28,7 +28,8 @@ async def test_wrong_bytes_twice_are_for_a_human_and_are_never_visible(tmp_path:
         handle = await on.start()
         record = await on.until_state("result_validation_failed", step=0.5)
         assert any(problem.startswith("sha256:") for problem in record.standing.problems)
-        assert (published(on), rule.used) == ([], 2)
+        assert ([path for path in published(on) if ".staging" not in path.parts], rule.used) == ([], 2)
+        await on.soon(lambda _: not published(on))  # what was staged is forgotten once the record says what came of it
         await on.resolve("recollect")
         assert (await handle.result()).state == "succeeded"
         assert len(published(on)) == 1

@@ -9,7 +9,7 @@ MOST_ABOVE_IDLE_MIB = 100.0
 
 async def test_a_worker_process_outlives_every_heavy_answer_within_bounds_and_tells_strangers_nothing(tmp_path: Path) -> None:
     found = await measure(tmp_path, each=2)
-    print(table(found))
+    print(table(found).markdown())
     assert {row.lie for row in found.rows} == {*HEAVY, *AWAY}
     assert [row for row in found.rows if row.above_idle > MOST_ABOVE_IDLE_MIB] == []
     assert {state for row in found.rows for state in row.states} == {"succeeded"}

@@ -1,0 +1,93 @@
+"""A stored entry read and judged in one pass over its bytes, for whoever checks many of them.
+
+* What is accepted here is an entry of this version with evidence of the closed set, and says what a slow reading says.
+* What is not accepted here is not yet wrong: `domain/chain_verifying.py` then reads slowly, and finds the words for it.
+* The shapes are derived from the kinds of `domain/evidence.py`: nothing is said twice.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cache, reduce
+from typing import Annotated, Any, Literal, cast, get_args
+
+from pydantic import BaseModel, Field, StrictInt, TypeAdapter, ValidationError, create_model
+
+from domain.evidence import Commitment, Evidence, Frozen, Instant, Ref, RequestFacts
+
+_BESIDE_THE_BODY = frozenset({"at", "actor", "kind"})
+
+
+class WholeEntry(Frozen):
+    """What an entry's bytes say. `body` is its evidence without `at`, `actor` and `kind`."""
+
+    v: Literal[1]
+    ledger_id: str
+    stream: str
+    seq: StrictInt
+    at: str
+    moment: Instant = Field(validation_alias="at")
+    actor: str
+    kind: str
+    role: str
+    epoch: int
+    turn: int
+    from_: str | None = Field(validation_alias="from")
+    to: str | None
+    cause: str
+    body: BaseModel
+
+
+def _whole(evidence: type[BaseModel]) -> type[WholeEntry]:
+    said: dict[str, Any] = {
+        name: (field.annotation, field) for name, field in evidence.model_fields.items() if name not in _BESIDE_THE_BODY
+    }
+    kind: object = Literal[evidence.model_fields["kind"].default]
+    fields: dict[str, Any] = {"kind": (kind, ...), "body": (create_model(f"{evidence.__name__}Body", __base__=Frozen, **said), ...)}
+    return create_model(f"Whole{evidence.__name__}", __base__=WholeEntry, **fields)
+
+
+_ANY: Any = reduce(
+    lambda one, other: one | other, cast("list[Any]", [_whole(one) for one in cast("list[type[BaseModel]]", get_args(Evidence))])
+)
+_WHOLE: TypeAdapter[WholeEntry] = TypeAdapter(cast("Any", Annotated)[_ANY, Field(discriminator="kind")])
+_VALIDATOR = _WHOLE.validator
+
+
+def read_whole(raw: bytes) -> WholeEntry | None:
+    """The entry that these bytes are; None if a slower reading has to say what they are."""
+    try:
+        return _VALIDATOR.validate_json(raw)
+    except ValidationError:
+        return None
+
+
+def references(evidence: BaseModel) -> Iterable[str]:
+    """Digests of all payloads that evidence names, wherever they stand in it."""
+    places = _places(type(evidence))
+    return _named(evidence, places) if places else ()
+
+
+def _named(evidence: BaseModel, places: tuple[str, ...]) -> Iterator[str]:
+    for name in places:
+        value: object = getattr(evidence, name)
+        match value:
+            case Ref(digest=digest) | Commitment(ref=digest) | RequestFacts(ref=digest):
+                yield digest
+            case BaseModel() as inner:
+                yield from references(inner)
+            case tuple():
+                for item in cast("tuple[BaseModel, ...]", value):
+                    yield from references(item)
+            case _:
+                pass
+
+
+@cache
+def _places(model: type[BaseModel]) -> tuple[str, ...]:
+    """The fields of a model below which a payload may be named."""
+    return tuple(name for name, field in model.model_fields.items() if _may_name(field.annotation))
+
+
+def _may_name(annotation: object) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation in {Ref, Commitment, RequestFacts} or bool(_places(annotation))
+    return any(_may_name(one) for one in get_args(annotation))
