@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.table import Table
 from domain.contract import Contract
 from domain.evidence import Json
 from tests.chaos.processes import Child, Provider, Temporal
@@ -122,20 +123,29 @@ def _kib(worker: Child, name: str) -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
-def table(found: Measured) -> str:
+def table(found: Measured) -> Table:
     """What was measured, for people."""
-    lines = [f"worker, idle after an honest operation: {found.idle:.0f} MiB", "", f"{'lie':<20}{'peak above idle':>16}   operations ended"]
-    for row in found.rows:
-        ended = ", ".join(f"{count} {state}" for state, count in sorted(row.states.items()))
-        lines.append(f"{row.lie:<20}{row.above_idle:>12.1f} MiB   {ended}")
-    lines += ["", f"the worker survived: {'yes' if found.survived else 'NO'}", f"requests to hosts that answers named: {len(found.heard)}"]
-    return "\n".join(lines)
+    rows = tuple(
+        (row.lie, f"{row.above_idle:.1f}", ", ".join(f"{count} {state}" for state, count in sorted(row.states.items())))
+        for row in found.rows
+    )
+    notes = (
+        f"The worker, idle after an honest operation: {found.idle:.0f} MiB. It survived: {'yes' if found.survived else 'NO'}.",
+        f"Requests to hosts that answers named: {len(found.heard)}.",
+    )
+    return Table("Memory under hostile answers", ("lie", "peak above idle, MiB", "operations ended"), rows, notes)
+
+
+def tables(*, quick: bool = False) -> list[Table]:
+    """The one table. `quick`: fewer operations meet each lie."""
+    with tempfile.TemporaryDirectory(prefix="sakshi-memory-") as folder:
+        return [table(asyncio.run(measure(Path(folder), each=1 if quick else EACH)))]
 
 
 def main() -> None:
     """Measure and print."""
-    with tempfile.TemporaryDirectory(prefix="sakshi-memory-") as folder:
-        print(table(asyncio.run(measure(Path(folder)))))
+    for one in tables():
+        print(one.markdown())
 
 
 if __name__ == "__main__":
