@@ -6,6 +6,7 @@ Creates and cancels have slots of their own, so that status reads never starve a
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -126,6 +127,8 @@ async def work(settings: Settings, identity: str, *, check: bool) -> None:
         for worker in workers_of(settings, client, world):
             await stack.enter_async_context(worker)
         log().info("working", ledger=world.ledger.ledger_id, embedded=world.embedded, search_attributes_made=list(made))
+        gc.collect()
+        gc.freeze()  # what is here now stays: the collector need not walk over it again with every operation
         print(json.dumps({"schema": "sakshi.worker/1", "identity": identity, "ledger_id": world.ledger.ledger_id}), flush=True)
         if not check:
             await told.wait()

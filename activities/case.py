@@ -195,8 +195,7 @@ class Cases:
         if contract is None:
             canonical = await self._ledger.contract(opened.contract_digest)
             contract = self._contracts.put(opened.contract_digest, contract_from_canonical(canonical))
-        kept = await self._ledger.payload(opened.input.ref)
-        salt = await self._ledger.payload(opened.salt.digest)
+        kept, salt = await self._ledger.payloads(opened.input.ref, opened.salt.digest)
         return Asked(contract=contract, input=cast("Json", json.loads(committed_value(kept))), salt=salt)
 
 

@@ -112,6 +112,10 @@ class Ledger(Protocol):
         """Bytes kept under a SHA-256. Raises NotFound if they were erased, Tampered if they are not what was stored."""
         ...
 
+    async def payloads(self, *digests: str) -> list[bytes]:
+        """Several of them, read together."""
+        ...
+
     async def contract(self, digest: str) -> bytes:
         """The canonical contract of that digest. Raises NotFound, Tampered."""
         ...

@@ -77,7 +77,9 @@ class Settings(BaseSettings):
         default_factory=_local_user
     )
     tenant: Annotated[str, Field(description="The tenant where none is named.", pattern=f"^{CALLERS_ID}$")] = "local"
-    slots_effects: Annotated[int, Field(description="Creates and cancels that one worker does at a time; as many lookups beside them.", ge=1, le=10_000)] = 20
+    slots_effects: Annotated[
+        int, Field(description="Creates and cancels that one worker does at a time; as many lookups beside them.", ge=1, le=10_000)
+    ] = 20
     slots_reads: Annotated[int, Field(description="Status reads and collections that one worker does at a time.", ge=1, le=10_000)] = 100
     slots_workflows: Annotated[int, Field(description="Workflow tasks that one worker does at a time.", ge=2, le=10_000)] = 40
     cached_workflows: Annotated[

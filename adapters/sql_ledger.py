@@ -112,6 +112,9 @@ class SqlLedger:
     async def payload(self, digest: str) -> bytes:
         return await reading(self.engines, lambda connection: sql_reading.payload(connection, digest))
 
+    async def payloads(self, *digests: str) -> list[bytes]:
+        return await reading(self.engines, lambda connection: [sql_reading.payload(connection, digest) for digest in digests])
+
     async def contract(self, digest: str) -> bytes:
         return await reading(self.engines, lambda connection: sql_reading.contract(connection, digest))
 

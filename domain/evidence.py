@@ -29,7 +29,7 @@ def instant(moment: datetime) -> datetime:
 
 def instant_text(moment: datetime) -> str:
     """RFC 3339 in UTC with milliseconds and `Z`."""
-    return instant(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds")[: -len("+00:00")] + "Z"
 
 
 Count = Annotated[int, Field(ge=0, lt=2**53)]
@@ -50,6 +50,8 @@ def recordable(value: object) -> Json:
 
 
 def _recordable(value: object, depth: int) -> Json:
+    if type(value) is str and value.isascii() and "\0" not in value:
+        return value  # almost everything is this
     match value:
         case None | bool():
             return value
@@ -60,9 +62,9 @@ def _recordable(value: object, depth: int) -> Json:
             return value if math.isfinite(value) and not (value.is_integer() and 2**53 <= abs(value) < 1e21) else str(value)
         case str():
             return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
-        case Mapping() | list() | tuple() if depth == MAX_DEPTH:
+        case dict() | Mapping() | list() | tuple() if depth == MAX_DEPTH:
             return "nested too deeply"
-        case Mapping():
+        case dict() | Mapping():
             named = cast("Mapping[object, object]", value).items()
             return {str(_recordable(str(name), depth)): _recordable(item, depth + 1) for name, item in named}
         case list() | tuple():

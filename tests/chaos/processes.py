@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 
-from adapters.embedded import temporal_binary
+from adapters.embedded import TUNED, temporal_binary
 from adapters.temporal import SEARCH_ATTRIBUTES, connect_to
 from domain.errors import Unreachable
 from tests.chaos.halting import HALTS
@@ -96,7 +96,7 @@ class Temporal:
         command = [
             temporal_binary(), "server", "start-dev", "--db-filename", str(self._folder / "temporal.db"), "--ip", "127.0.0.1",
             "--port", str(self._port), "--ui-port", str(self._ui), "--headless", "--log-level", "error",
-            "--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=1", *attributes, *spaces,
+            *TUNED, *attributes, *spaces,
         ]  # fmt: skip
         self.child = Child(command, self._folder / "temporal.log", os.environ)
         async with asyncio.timeout(UP_WITHIN):
