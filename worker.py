@@ -70,8 +70,8 @@ async def world_of(settings: Settings, client: Client, identity: str) -> AsyncGe
 def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]:
     """One worker for each queue (which step is on which: `activities/options.py`).
 
-    Heartbeats are throttled little: they carry answers and witnesses. The queue of lookups takes readings too: an installation that
-    is brought up to date may have some there.
+    Heartbeats are throttled little: they carry answers and witnesses. Each queue also takes what an installation that is brought up to
+    date may have there: the ledger's activities on the workflows' queue, readings on that of lookups.
     """
     provider = ProviderActivities(world, observe_slots=settings.slots_reads)
     authority, ledger = AuthorityActivities(world), LedgerActivities(world)
@@ -96,7 +96,7 @@ def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]
         Worker(
             client,
             task_queue=QUEUE_EFFECTS,
-            activities=[provider.create, provider.cancel],
+            activities=[provider.create, provider.cancel, *books],
             max_concurrent_activities=settings.slots_effects,
             max_heartbeat_throttle_interval=HEARTBEATS_AT_MOST_EVERY,
             default_heartbeat_throttle_interval=HEARTBEATS_AT_MOST_EVERY,

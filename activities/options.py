@@ -32,6 +32,8 @@ BACKSTOP_SLACK = timedelta(minutes=1)
 LOCAL_TIMEOUT = timedelta(seconds=5)
 LOCAL_THRESHOLD = timedelta(seconds=1)
 LOCAL_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=2)
+LEDGER_QUEUE = QUEUE_EFFECTS
+"""Of what failed as a local activity: where nothing takes long, so that downloads without end never fill its places."""
 LEDGER_TIMEOUT = timedelta(seconds=30)
 LEDGER_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=30))
 UNEXPECTED_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=30))

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from activities.ports import Owner, Record
 from adapters.sql_prepared import Prepared
-from adapters.sql_projection import CHANGING, StreamRow, changing_columns, job_scope, job_text
+from adapters.sql_projection import StreamRow, changing_columns, job_scope, job_text
 from adapters.sql_tables import entries, streams
 from domain.chain import Entry, Role, make_entry
 from domain.errors import Refused, StaleOwner
@@ -29,8 +29,8 @@ ANOTHER_HAS_IT = "another operation has this job"
 _SAME_JOB = select(streams.c.stream, streams.c.tenant).where(
     streams.c.job_scope == bindparam("scope"), streams.c.stream != bindparam("stream")
 )
-_ADVANCE = Prepared(update(streams).where(streams.c.stream == bindparam("of"), streams.c.seq == bindparam("after")), CHANGING)
-_INSERT = Prepared(insert(entries), [column.name for column in entries.columns])
+_ADVANCE = Prepared(update(streams).where(streams.c.stream == bindparam("of"), streams.c.seq == bindparam("after")))
+_INSERT = Prepared(insert(entries))
 
 
 class LostRace(Exception):

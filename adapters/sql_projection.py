@@ -16,13 +16,8 @@ from domain.lifecycle import next_step
 from domain.standing import Standing
 
 Columns = dict[str, str | int | None]
-CHANGING = (
-    "state", "attention_since", "updated_at", "next_at", "deadline", "epoch", "turn", "owner", "seq", "head", "job", "job_scope",
-    "standing",
-)  # fmt: skip
-"""The columns that an append changes."""
 SCHEMA = "0001"
-"""The newest migration that this code knows."""
+"""The newest migration that this code knows. It stands here for those who read a row without loading SQLAlchemy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def _recordable(value: object, depth: int) -> Json:
             return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
         case dict() | Mapping() | list() | tuple() if depth == MAX_DEPTH:
             return "nested too deeply"
-        case dict() | Mapping():
+        case dict() | Mapping():  # a dict is one; asked about by itself, that is known sooner
             named = cast("Mapping[object, object]", value).items()
             return {str(_recordable(str(name), depth)): _recordable(item, depth + 1) for name, item in named}
         case list() | tuple():

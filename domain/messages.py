@@ -24,6 +24,7 @@ OPERATION_WORKFLOW = "SakshiOperation"
 QUEUE_LEDGER = "sakshi-ledger"
 QUEUE_EFFECTS = "sakshi-effects"
 QUEUE_READS = "sakshi-reads"
+"""Of lookups. Other readings were on it once, and a running installation may still have some there: its name stays."""
 
 
 class Message(BaseModel):

@@ -32,7 +32,6 @@ from activities.provider import ProviderActivities
 from domain.messages import (
     MAX_SIGNAL_BYTES,
     OPERATION_WORKFLOW,
-    QUEUE_LEDGER,
     ClockInput,
     Head,
     JudgedDecision,
@@ -324,7 +323,7 @@ class OperationWorkflow:
         return await workflow.execute_activity_method(
             method,
             argument,
-            task_queue=QUEUE_LEDGER,
+            task_queue=options.LEDGER_QUEUE,
             start_to_close_timeout=options.LEDGER_TIMEOUT,
             retry_policy=options.LEDGER_RETRY,
             summary=summary,

@@ -1,13 +1,17 @@
 import sqlite3
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from adapters.result_store import ObstoreResults
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
 from adapters.sql_projection import StreamRow
 from adapters.sql_tables import streams
-from domain.errors import NotFound, Refused, Tampered, UnknownStream
+from adapters.verifying import verified
+from domain.contract_loading import contract_from_canonical
+from domain.errors import BadInput, NotFound, Refused, Tampered, UnknownStream
 from domain.evidence import Erased, Ref
 from domain.fingerprint import sha256_hex
 from domain.messages import Known
@@ -35,6 +39,15 @@ async def test_a_row_shows_what_its_entries_lead_to(ledger: SqlLedger) -> None:
     assert (row.standing, row.attention) == (record.standing, False)
     with pytest.raises(UnknownStream):
         await LedgerBooks(ledger).row("op-9")
+
+
+async def test_a_contract_that_this_version_does_not_read_is_no_obstacle_to_verifying(ledger: SqlLedger, tmp_path: Path) -> None:
+    await created(ledger)
+    with pytest.raises(BadInput):
+        contract_from_canonical(await ledger.contract((await ledger.record("op-1")).standing.opened.contract_digest))
+    books = LedgerBooks(ledger)
+    item = await verified(ledger, books, await books.verify("op-1"), results=ObstoreResults(tmp_path / "results"), rebuild=True)
+    assert (item["ok"], item["bodies"], item["faults"]) == (True, 0, [])
 
 
 def test_a_rows_fields_are_the_columns_in_their_order() -> None:

@@ -330,6 +330,7 @@ async def workers(
     verbs: dict[str, list[Callable[..., Any]]] = {queue: [] for queue in ALL_QUEUES}
     for step, chosen in options.STEPS.items():
         verbs[chosen.queue].append(getattr(provider, step))
+    verbs[options.LEDGER_QUEUE] += local
     async with AsyncExitStack() as stack:
         if QUEUE_LEDGER in queues:
             await stack.enter_async_context(
