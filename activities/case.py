@@ -22,28 +22,35 @@ from domain.messages import Known
 from domain.rendering import origins
 from domain.standing import Standing
 
+INPUT_BYTES_KEPT = 16 * 1024 * 1024
+ASKED_BYTES = 1024
+"""What an operation takes in memory besides its input, roughly."""
+
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """The values used most recently, at most `size` of them."""
+    """The values used most recently, as many as together weigh no more than `size`."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._values: OrderedDict[K, V] = OrderedDict()
+        self._weight = 0
+        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
         """The value, which counts as a use."""
-        if key in self._values:
-            self._values.move_to_end(key)
-        return self._values.get(key)
+        if key not in self._values:
+            return None
+        self._values.move_to_end(key)
+        return self._values[key][0]
 
-    def put(self, key: K, value: V) -> V:
-        """Keep a value, and drop the one used longest ago."""
-        self._values[key] = value
-        if len(self._values) > self._size:
-            self._values.popitem(last=False)
+    def put(self, key: K, value: V, *, weight: int = 1) -> V:
+        """Keep a value, and drop those used longest ago until there is room."""
+        self._weight += weight - self._values.pop(key, (value, 0))[1]
+        self._values[key] = (value, weight)
+        while self._weight > self._size and self._values:
+            self._weight -= self._values.popitem(last=False)[1][1]
         return value
 
 
@@ -178,7 +185,7 @@ class Cases:
     def __init__(self, world: World) -> None:
         self._ledger: Ledger = world.ledger
         self._contracts: Recent[str, Contract] = Recent(256)
-        self._asked: Recent[str, Asked] = Recent(4096)
+        self._asked: Recent[str, Asked] = Recent(INPUT_BYTES_KEPT)
 
     async def load(self, stream: str, known: Known | None) -> Case:
         """The operation as it stands. Raises UnknownStream, LedgerRegressed."""
@@ -186,7 +193,7 @@ class Cases:
             record = await self._ledger.record(stream, known=known)
         except UnknownStream:
             raise UnknownStream(f"the ledger holds no operation {stream}", hint="is this the ledger it was started with?") from None
-        asked = self._asked.get(stream) or self._asked.put(stream, await self._read(record))
+        asked = self._asked.get(stream) or await self._read(record)
         return Case(self._ledger.ledger_id, record, asked)
 
     async def _read(self, record: Record) -> Asked:
@@ -196,7 +203,8 @@ class Cases:
             canonical = await self._ledger.contract(opened.contract_digest)
             contract = self._contracts.put(opened.contract_digest, contract_from_canonical(canonical))
         kept, salt = await self._ledger.payloads(opened.input.ref, opened.salt.digest)
-        return Asked(contract=contract, input=cast("Json", json.loads(committed_value(kept))), salt=salt)
+        asked = Asked(contract=contract, input=cast("Json", json.loads(committed_value(kept))), salt=salt)
+        return self._asked.put(record.stream, asked, weight=ASKED_BYTES + len(kept))
 
 
 async def frozen_request(ledger: Ledger, digest: str) -> Request:

@@ -4,8 +4,8 @@ One worker as it ships, Temporal's development server and the simulator, each a 
 are created whose provider says that the job takes minutes, longer than an activity waits, so each is handed back to the server. All
 are due from a moment on by which they should all have been created and measured, 40 a second. Then:
 
-* *memory*: what the worker holds more than after its warm-up, over the operations that wait, ten seconds after the last create, and what the second half of
-  them added, when the worker's cache of workflows (`SAKSHI_CACHED_WORKFLOWS`) is full;
+* *memory*: what the worker holds more than after its warm-up, over the operations that wait, ten seconds after the last create; and
+  what the second half of them added, when the worker's cache of workflows (`SAKSHI_CACHED_WORKFLOWS`) is full;
 * *idle*: its CPU while nothing is due;
 * *a cached story*: the worker is started anew and asked for the status of workflows, which it has to replay: memory and CPU per
   replay, and the CPU of asking again what it now has cached;
@@ -41,8 +41,8 @@ from tests.chaos.site import contract
 WAITS = "waits-"
 CACHED = int(Settings.model_fields["cached_workflows"].default)
 SIZES, QUICK = (1_000, 10_000), (300,)
-WARM_UP = 80
-MARGIN, UNDISTURBED = 1.3, 75.0
+WARM_UP, PACED = 80, 200
+MARGIN, UNDISTURBED = 1.5, 75.0
 """The first reading is due so many times later than all should have been created, and so many seconds."""
 DUE_PER_SECOND = 40
 AFTER_ALL = timedelta(hours=20)
@@ -137,7 +137,7 @@ def _say(line: str) -> None:
 async def _pace(on: Fleet) -> float:
     """Operations of this kind that are created in a second, tried on some that are due after all is over."""
     began, chosen = time.monotonic(), patient()
-    names = [f"pace-{n}" for n in range(WARM_UP)]
+    names = [f"pace-{n}" for n in range(PACED)]
     await on.fill(
         names, lambda name: on.site.start(name, chosen, polls=1_000_000, rows=round(AFTER_ALL.total_seconds())), in_flight=IN_FLIGHT
     )
@@ -150,7 +150,7 @@ def _starting(on: Fleet, operations: int, pace: float) -> Callable[[str], Awaita
 
     async def start(name: str) -> None:
         place, now = next(places), time.time()
-        slowest = min(pace, place / (now - began)) if place > WARM_UP else pace
+        slowest = min(pace, place / (now - began)) if place > PACED else pace
         due = max(began + MARGIN * operations / pace, now + (operations - place) / slowest) + UNDISTURBED + place / DUE_PER_SECOND
         await on.site.start(name, chosen, polls=1_000_000, rows=round(due - now))
 
