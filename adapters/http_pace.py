@@ -1,7 +1,7 @@
 """How many calls at once, and how many a second, per credential and host in this process.
 
-Whoever waits here has sent nothing. Turns are given in the order of arrival. Where contracts name different limits for
-one credential and host, the strictest that was ever named counts.
+Whoever waits here has sent nothing. Turns are given in the order of arrival, and whoever gives up waiting pushes nobody back. Where
+contracts name different limits for one credential and host, the strictest that was ever named counts.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ class Turnstile:
         self._limit: int | None = None
         self._interval = 0.0
         self._next_start = 0.0
+        self._spacing = asyncio.Lock()
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def enter(self, parallel: int | None, per_second: float | None) -> None:
@@ -59,11 +60,13 @@ class Turnstile:
     async def _spaced(self) -> None:
         if not self._interval:
             return
-        now = asyncio.get_running_loop().time()
-        start = max(now, self._next_start)
-        self._next_start = start + self._interval
-        if start > now:
-            await asyncio.sleep(start - now)
+        async with self._spacing:
+            now = asyncio.get_running_loop().time()
+            start = max(now, self._next_start)
+            if start > now:
+                await asyncio.sleep(start - now)
+            # Only now: an instant that was taken by someone who then gave up would be lost to all who come after.
+            self._next_start = start + self._interval
 
 
 class Pace:

@@ -6,8 +6,10 @@
 4. Nobody is told anything before the COMMIT, refusals included: what was refused may have been seen in what is not yet durable.
 5. If the transaction does not commit, or nobody knows whether it did, each of its bodies goes on by itself (`Apart`), with what it
    wrote, by whose hash its caller settles whether it is there.
-6. No row is waited for here: a body whose row another transaction holds goes on by itself, and waits there (`RowIsHeld`).
+6. No row is waited for here: a body whose row another transaction holds goes on by itself, and waits there (`RowIsHeld`). An opening
+   can only learn by waiting that another writes the same: it waits for a moment, and then all go on by themselves.
 7. A caller who goes away takes back what has not begun, and nothing else.
+8. If the event loop breaks the transaction off, its callers are broken off too: what was sent may be there, and is not sent again.
 """
 
 import asyncio
@@ -49,6 +51,10 @@ class _Member:
             self.error = Apart(None)
         except SakshiError as refusal:
             self.error = refusal
+        except StopIteration as error:
+            # No future can hold one: whoever waits for this transaction, and all who come after, would wait for ever.
+            self.error = RuntimeError("a body of a transaction raised StopIteration")
+            raise self.error from error
         except Exception as error:
             self.error = error
             raise
@@ -56,6 +62,10 @@ class _Member:
     def release(self, failure: BaseException | None) -> None:
         """Tell the caller, if it still waits. `failure`: of the whole transaction."""
         if self.caller.done():
+            return
+        if isinstance(failure, asyncio.CancelledError):
+            # The thread that writes goes on and may commit: to begin again would write twice.
+            self.caller.cancel()
             return
         own = failure is self.error and not isinstance(failure, (*DRIVER_ERRORS, LostRace))
         if failure is not None and not own:

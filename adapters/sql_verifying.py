@@ -5,16 +5,19 @@
 3. The contract that entry 0 names is kept, and is that.
 4. Every payload that an entry names is kept under the stream and is that, or was erased by an entry that says so.
 The first fault, in this order, is reported with the entry it is found at. Entries are read as they come, never all at once.
+A column of SQLite may hold a value of any type, and text that is no text: that is a fault like any other, never an error.
 """
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, insert, select, true, update
+from sqlalchemy.exc import OperationalError
 
 from adapters.sql_projection import Columns, columns_of, plain, unknown_stream
 from adapters.sql_tables import contracts, entries, payloads, streams
@@ -28,6 +31,7 @@ from domain.messages import Known
 from domain.standing import Standing
 from domain.whole_entries import references
 
+T = TypeVar("T")
 PIECE = 1000
 AT_ONCE = 100
 """Streams that share their statements, and one consistent state of the ledger."""
@@ -113,16 +117,19 @@ class _Walk:
             if data is None:
                 self.gone += 1
                 if digest not in self.erased:
-                    faults[digest] = Fault(seq or 0, f"payload {digest[:12]} was erased, and no entry says so")
+                    faults[digest] = Fault(seq or 0, f"payload {_name(digest)[:12]} was erased, and no entry says so")
             elif sha256_hex(data if type(data) is bytes else _bytes(data)) != digest:
-                faults[digest] = Fault(seq or 0, f"payload {digest[:12]} is not what was stored")
+                faults[digest] = Fault(seq or 0, f"payload {_name(digest)[:12]} is not what was stored")
         lost = [Fault(seq, f"payload {digest[:12]} is missing") for digest, seq in missing.items()]
-        return min([*(fault for _, fault in sorted(faults.items(), key=_FIRST)), *lost], key=lambda fault: fault.seq, default=None)
+        return min([*(fault for _, fault in sorted(faults.items(), key=_as_text)), *lost], key=lambda fault: fault.seq, default=None)
 
 
 def verify(connection: Connection, ledger_id: str, stream: str, known: Known | None = None) -> Verification:
     """The first fault of a stream, or none. Raises UnknownStream if nothing of it is there and nobody knows of it."""
-    name = str(plain(stream))
+    return _tolerant(connection, lambda: _verify(connection, ledger_id, str(plain(stream)), known))
+
+
+def _verify(connection: Connection, ledger_id: str, name: str, known: Known | None) -> Verification:
     heads = _heads(connection, _HEADS.where(streams.c.stream == name))
     walks = _walk(connection, ledger_id, lambda column: column == name, {name: _Walk()}, known)
     if walks[name].last is None and not heads and known is None:
@@ -135,6 +142,10 @@ def verify_next(connection: Connection, ledger_id: str, after: str | None) -> tu
 
     Pages leave no gap between them: entries whose row is gone fall into one, and are found.
     """
+    return _tolerant(connection, lambda: _verify_next(connection, ledger_id, after))
+
+
+def _verify_next(connection: Connection, ledger_id: str, after: str | None) -> tuple[list[Verification], str | None]:
     above = true() if after is None else streams.c.stream > after
     heads = _heads(connection, _HEADS.where(above).limit(AT_ONCE))
     last = next(reversed(heads)) if len(heads) == AT_ONCE else None
@@ -148,15 +159,15 @@ def verify_next(connection: Connection, ledger_id: str, after: str | None) -> tu
 
 def _heads(connection: Connection, query: "Select[Any, Any, Any]") -> _Heads:
     rows = cast("Iterable[tuple[str, int, str]]", connection.execute(query))
-    return {stream: (seq, digest) for stream, seq, digest in rows}
+    return {_name(stream): (seq, digest) for stream, seq, digest in rows}
 
 
 def _walk(connection: Connection, ledger_id: str, which: _Which, walks: dict[str, _Walk], known: Known | None) -> dict[str, _Walk]:
     """Verify the chains of these streams; `known` is of each of them."""
     head = None if known is None else (known.seq, known.hash)
     for stream, rows in groupby(connection.execute(_ROWS.where(which(entries.c.stream))), key=_FIRST):
-        walk = walks.setdefault(stream, _Walk())
-        walk.fault = verify_chain(ledger_id, stream, walk.over(rows), head=head, heard=walk.heard)
+        walk = walks.setdefault(_name(stream), _Walk())
+        walk.fault = verify_chain(ledger_id, _name(stream), walk.over(rows), head=head, heard=walk.heard)
     return walks
 
 
@@ -182,7 +193,9 @@ def _verified(connection: Connection, which: _Which, walks: Mapping[str, _Walk],
 
 
 def _verification(stream: str, walk: _Walk) -> Verification:
-    last = None if walk.last is None else Known(seq=walk.last.seq, hash=walk.last.hash)
+    last: Known | None = None
+    if walk.last is not None and type(walk.last.seq) is int and type(walk.last.hash) is str:
+        last = Known(seq=walk.last.seq, hash=walk.last.hash)
     return Verification(stream, walk.fault is None, walk.fault, walk.count, last, walk.gone)
 
 
@@ -191,6 +204,10 @@ def rebuild(connection: Connection, ledger_id: str, stream: str, *, repair: bool
 
     Raises UnknownStream; Tampered if the chain does not hold, since nothing may be built from it.
     """
+    return _tolerant(connection, lambda: _rebuild(connection, ledger_id, stream, repair=repair))
+
+
+def _rebuild(connection: Connection, ledger_id: str, stream: str, *, repair: bool) -> list[Difference]:
     found = connection.execute(_ROW, {"stream": plain(stream)}).mappings().first()
     walk = _Walk()
     fold: list[Standing] = []
@@ -209,6 +226,34 @@ def rebuild(connection: Connection, ledger_id: str, stream: str, *, repair: bool
     if repair and differences:
         _repair(connection, stream, rebuilt, there=found is not None)
     return differences
+
+
+def _tolerant(connection: Connection, body: Callable[[], T]) -> T:
+    """Run `body`; once more, with text read as it may be, where the driver finds text that is none."""
+    try:
+        return body()
+    except OperationalError as error:
+        driver = connection.connection.driver_connection
+        if not isinstance(driver, sqlite3.Connection) or "decode" not in str(error.orig):
+            raise
+        before = driver.text_factory
+        driver.text_factory = _as_it_may_be
+        try:
+            return body()
+        finally:
+            driver.text_factory = before
+
+
+def _as_it_may_be(stored: bytes) -> str:
+    return stored.decode("utf-8", "backslashreplace")
+
+
+def _name(stored: object) -> str:
+    return stored if isinstance(stored, str) else str(stored)
+
+
+def _as_text(one: tuple[object, object]) -> str:
+    return _name(one[0])
 
 
 def _bytes(stored: object) -> bytes:
@@ -236,7 +281,7 @@ def _projection_fault(last: Stored, row: object) -> Fault | None:
     if row is None:
         return Fault(last.seq, "the stream's row is missing; its entries can rebuild it")
     seq, head = row  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
-    if seq > last.seq:
+    if type(seq) is int and seq > last.seq:  # pyright: ignore[reportUnknownArgumentType]
         return Fault(last.seq + 1, f"entries are missing: the stream's row knows of entry {seq}")
     if (seq, head) != (last.seq, last.hash):
         return Fault(last.seq, "the stream's row names another head than the last entry")

@@ -58,6 +58,7 @@ _NEW_PAYLOAD = insert(payloads).from_select(
         bindparam("bytes", type_=LargeBinary),
     ).where(~select(literal(1)).where(payloads.c.digest == bindparam("digest"), payloads.c.stream == bindparam("stream")).exists()),
 )
+_BRIEFLY = "SET LOCAL lock_timeout = '250ms'"
 _ERASE = update(payloads).where(payloads.c.stream == bindparam("of"), payloads.c.digest == bindparam("ref"), payloads.c.erased_at.is_(None))
 
 
@@ -73,6 +74,9 @@ def open_stream(connection: Connection, ledger_id: str, opening: Opening) -> Wri
     there = taken_by(connection, stream=opening.stream, tenant=columns["tenant"], contract=columns["contract"], key=columns["key"])
     if there:
         return Written(OpenedStream(_equal(there, columns), created=False), opening.stream)
+    if not waits(connection) and connection.dialect.name == "postgresql":
+        # An equal id, key or contract that another has written and not committed is waited for, and others share this transaction.
+        connection.exec_driver_sql(_BRIEFLY)
     _pin(connection, columns, opening.contract)
     connection.execute(insert(streams), columns)
     keep_payloads(connection, opening.stream, opening.payloads)

@@ -8,6 +8,7 @@
 import sqlite3
 from contextlib import closing
 from dataclasses import fields
+from pathlib import Path
 
 from adapters.settings import Settings
 from adapters.sql_projection import SCHEMA, StreamRow, plain
@@ -22,7 +23,7 @@ _LAST = "\U0010ffff"
 def glance(settings: Settings, prefix: str) -> StreamRow | None:
     """The operation that this id, or unique prefix of one, means; None where another has to answer. Raises BadInput for the home."""
     file = settings.home / "ledger.db"
-    if settings.ledger_url is not None or plain(prefix) != prefix or not file.is_file():
+    if settings.ledger_url is not None or plain(prefix) != prefix or not _is_there(file):
         return None
     settings.prepare_home()
     try:
@@ -37,3 +38,11 @@ def glance(settings: Settings, prefix: str) -> StreamRow | None:
     except sqlite3.Error:
         return None
     return rows[0] if rows and (len(rows) == 1 or rows[0].stream == prefix) else None
+
+
+def _is_there(file: Path) -> bool:
+    """Whether it is a file, as far as we are let to see."""
+    try:
+        return file.is_file()
+    except OSError:
+        return False

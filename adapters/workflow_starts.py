@@ -74,8 +74,14 @@ def lost_entries(known: Iterable[Witness], entries: Sequence[Entry]) -> list[Wit
     return [one for one in missing(known, entries) if not any(isinstance(seq, int) and one.seq <= seq for seq in accepted)]
 
 
-async def _start(client: Client, record: Record, known: Known, conflict: WorkflowIDConflictPolicy, reuse: WorkflowIDReusePolicy) -> None:
+def _summary(record: Record) -> str:
+    """What is asked, as a code span: the Temporal UI reads a summary as Markdown, and values of a caller are in it."""
     effect = record.standing.opened.effect.get("summary")
+    text = bounded(str(effect or record.standing.opened.contract), 190).replace("`", "'")
+    return f"`{text}`"
+
+
+async def _start(client: Client, record: Record, known: Known, conflict: WorkflowIDConflictPolicy, reuse: WorkflowIDReusePolicy) -> None:
     try:
         await client.start_workflow(
             OPERATION_WORKFLOW,
@@ -84,7 +90,7 @@ async def _start(client: Client, record: Record, known: Known, conflict: Workflo
             task_queue=QUEUE_LEDGER,
             id_conflict_policy=conflict,
             id_reuse_policy=reuse,
-            static_summary=bounded(str(effect or record.standing.opened.contract), 200),
+            static_summary=_summary(record),
             rpc_timeout=RPC_TIMEOUT,
         )
     except RPCError as error:

@@ -180,9 +180,22 @@ WHY: dict[State, str] = {
 """Why an operation waits for a human, by state."""
 
 
+_NO_JOB = "the provider no longer knows the job"
+_NO_RESULT = "the job has ended, and the result cannot be had"
+_IN_PART = "the job was done in part only; what came is verified, and whether it is success is for a human to say"
+
+
 def why_it_waits(standing: Standing) -> str | None:
     """Why an operation waits for a human, in general; None if it does not."""
-    return WHY.get(standing.state) if standing.attention or standing.state == "awaiting_approval" else None
+    if not (standing.attention or standing.state == "awaiting_approval"):
+        return None
+    match standing.state:
+        case "result_unavailable":
+            return _NO_JOB if standing.verdict is None else _NO_RESULT
+        case "outcome_undecided" if standing.outcome == "partial":
+            return _IN_PART
+        case state:
+            return WHY.get(state)
 
 
 def why_of(standing: Standing) -> str | None:

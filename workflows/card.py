@@ -1,19 +1,28 @@
 """What people see of an operation in the Temporal UI: search attributes and a short Markdown card.
 
 Values come from a provider or a person and are shown inert: control characters were made visible where they entered the
-record; Markdown's own characters are escaped here. A search attribute has at most 200 characters (a longer Keyword
-terminates the workflow): a longer value stands as prefix and digest.
+record; Markdown's own characters are escaped here, and the colon, without which no bare address becomes a link. A search
+attribute has at most 200 characters (a longer Keyword terminates the workflow): a longer value stands as prefix and digest.
 """
 
 import hashlib
 import re
 from types import MappingProxyType
 
+from domain.lifecycle import CHOICES
 from domain.messages import Head
 
 MAX_KEYWORD = 200
 _TYPED = MappingProxyType({"adopt": "adopt JOB", "accept_succeeded": "accept succeeded", "accept_failed": "accept failed"})
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~:&])")
+_OF = re.compile(r"(\d+)/(\d+)")
+_ATTENTION = "python starter.py list --attention"
+_STOP = "To stop it: `python starter.py cancel {operation} --by YOU --reason WHY`, or *Request Cancellation* here."
+_ASKED = "A cancel was asked for. Only what the provider shows ends it."
+_UNDER_WAY = MappingProxyType(
+    {"cancel_requested": _ASKED, "cancelling": _ASKED, "result_collecting": "The job has ended: its result is fetched."}
+)
+"""What is said of a state in which a cancel can't be asked for, or was."""
 
 
 def keyword(text: str) -> str:
@@ -42,7 +51,7 @@ def details_of(operation: str, head: Head) -> str:
     rows = {
         "contract": card.contract,
         "job": card.job,
-        "provider says": " ".join(part for part in (card.remote_state, card.progress) if part),
+        "provider says": " ".join(part for part in (card.remote_state, _counted(card.progress)) if part),
         "effect": card.effect,
         "why": card.why,
     }
@@ -51,11 +60,22 @@ def details_of(operation: str, head: Head) -> str:
         lines += ["", "This operation waits for a human:", ""]
         # Ids and choices are of letters, digits and `-_.@`: inert inside a code span, where a backslash would be shown.
         lines += [
-            f"- `python starter.py resolve {operation} {_TYPED.get(choice, choice)} --by YOU --reason WHY`" for choice in card.choices
+            f"- `python starter.py resolve {operation} {_TYPED.get(choice, choice)} --by YOU --reason WHY`: {CHOICES.get(choice, choice)}"
+            for choice in card.choices
         ]
+        lines += ["", f"All that waits, with jobs that may be meant: `{_ATTENTION}`. For the provider's support: `{_escalate(operation)}`."]
     elif not head.final:
-        lines += ["", f"To stop it: `python starter.py cancel {operation} --by YOU --reason WHY`, or *Request Cancellation* here."]
+        lines += ["", _UNDER_WAY.get(head.state, _STOP.format(operation=operation))]
     return "\n".join(lines)
+
+
+def _escalate(operation: str) -> str:
+    return f"python starter.py escalate {operation} --output DIR"
+
+
+def _counted(progress: str | None) -> str | None:
+    """`5/5` would be drawn as a fraction."""
+    return progress and _OF.sub(r"\1 of \2", progress)
 
 
 def inert(text: str) -> str:

@@ -12,6 +12,7 @@ from domain.evidence import Json, instant_text
 from domain.standing import State
 
 ATTEMPTS_SHOWN = 10
+LOOKUPS_SHOWN = 3
 _CLOCKS: dict[State, tuple[str, str]] = {
     "result_timed_out": ("result", "the job to end"),
     "cancellation_unconfirmed": ("cancel", "the cancel to be confirmed"),
@@ -22,6 +23,8 @@ _CALLS = {"create": "create", "status": "observe", "cancel": "cancel", "collect"
 def known(dossier: Dossier) -> Iterator[str]:
     """What the record shows."""
     yield from _creates(dossier)
+    for one in dossier.of_call("lookup")[-LOOKUPS_SHOWN:]:
+        yield f"We looked for the job in exchange {one['number']}, {one['began']}: {outcome_words(one)}: {read_words(one)}.{_said(one)}"
     standing = dossier.standing
     if standing.job is not None:
         since = "" if standing.job_at is None else f" We know of it since {instant_text(standing.job_at)}."
@@ -91,14 +94,15 @@ def _status(dossier: Dossier) -> Iterator[str]:
         if some and not (some is usable and shown[-1:] == usable[-1:]):
             last = some[-1]
             state = cast("Shown", last["read_as"])["state"]
-            named = f", which named the state {code(state)}" if state else ""
+            named = f", which named the state {code(state)}" if state and last in shown else ""
             where = f"The last status read {what} is exchange {last['number']}, {last['ended']}"
             yield f"{where}: {outcome_words(last)}{named}: {read_words(last)}.{_said(last)}"
     if standing.progress:
         yield f"Progress last shown: {code(json.dumps(standing.progress, sort_keys=True))}."
     if standing.verdict is not None:
         by = "the answer to the create" if standing.verdict.call == "create" else "a status read"
-        yield f"The first end of the job that was shown: {code(standing.verdict.verdict)}, by {by}, {instant_text(standing.verdict.at)}."
+        end = f"{code(standing.verdict.verdict)}, by {by}, {instant_text(standing.verdict.at)}"
+        yield f"The first end of the job that was shown, in our words: {end}."
 
 
 def _violation(dossier: Dossier, violation: dict[str, Json]) -> Iterator[str]:
@@ -136,13 +140,13 @@ def _times(count: int) -> str:
 
 def _cancel(dossier: Dossier) -> Iterator[str]:
     for one in dossier.of_call("cancel"):
-        yield f"The cancel was sent in exchange {one['number']}, {one['began']}: {outcome_words(one)}.{_said(one)}"
+        yield f"The cancel was sent in exchange {one['number']}, {one['began']}: {outcome_words(one)}: {read_words(one)}.{_said(one)}"
 
 
 def _result(dossier: Dossier) -> Iterator[str]:
     standing = dossier.standing
     for one in dossier.of_call("collect")[-3:]:
-        yield f"The result was asked for in exchange {one['number']}, {one['began']}: {outcome_words(one)}.{_said(one)}"
+        yield f"The result was asked for in exchange {one['number']}, {one['began']}: {outcome_words(one)}: {read_words(one)}.{_said(one)}"
     for problem in standing.problems:
         yield f"Of the result: {code(problem)}."
     for output in _delivered(dossier):

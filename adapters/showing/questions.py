@@ -1,6 +1,9 @@
 """What has happened, by state, and what is asked of the provider's support. Tables of our own words; values are put in as code."""
 
+from typing import cast
+
 from adapters.showing.dossier import Dossier
+from adapters.showing.exchanges import Shown
 from adapters.showing.markdown import code
 from domain.standing import State
 
@@ -22,6 +25,8 @@ _HAPPENED: dict[State, str] = {
     "succeeded": "The operation succeeded, and its result is verified.",
 }
 _JOB_GONE = "You accepted the job, and then no longer showed it to us. We never saw it end."
+_REMOTE_FAILURE = "You showed the job as failed."
+_REFUSED = "You refused our request, and we know of no job that it made."
 _UNDER_WAY = "The operation is under way; nothing is known to be wrong with it."
 _NEVER_SENT = "The operation ended before anything was sent."
 
@@ -53,13 +58,13 @@ _QUESTIONS: dict[State, tuple[str, ...]] = {
         "Of job {job}, which is right: the result as it was delivered, or what was said of it (size, checksum, count, type)?",
         "Please make the right result available under the same job, or tell us that there is none.",
     ),
-    "outcome_undecided": (
-        "Did job {job} succeed as a whole? If in part: which parts failed, and why?",
-        "Do the counts under *Known* or the delivered records tell the truth?",
-    ),
+    "outcome_undecided": ("Did job {job} succeed as a whole? If in part: which parts failed, and why?",),
     "failed": ("Why did it fail, and would the same request succeed now?",),
     "abandoned": ("Does anything of it still run or cost at your side? If so, please end it.",),
 }
+_COUNTS = "Do the counts under *Known* or the delivered records tell the truth?"
+_CANDIDATES = "Was one of the jobs under *Jobs that may be this one* made by it?"
+_WHY_REFUSED = "Why did you refuse it, and what has to be different for you to take it?"
 _NOTHING = "Nothing at present: this page informs."
 
 
@@ -70,7 +75,28 @@ def happened(dossier: Dossier) -> str:
         return f"{_NEVER_SENT} State: {code(state)}."
     if state == "result_unavailable" and dossier.standing.verdict is None:
         return _JOB_GONE
+    if state == "failed" and _refused(dossier):
+        return _REFUSED
+    if state == "failed" and dossier.standing.verdict is not None and dossier.standing.verdict.verdict == "failed":
+        return _REMOTE_FAILURE
     return _HAPPENED.get(state, _UNDER_WAY)
+
+
+def _particular(dossier: Dossier) -> tuple[str, ...]:
+    """What is asked only where the page shows what it is about."""
+    match dossier.standing.state:
+        case "outcome_undecided" if dossier.standing.counts:
+            return (_COUNTS,)
+        case "create_unknown" if dossier.standing.candidates:
+            return (_CANDIDATES,)
+        case _:
+            return ()
+
+
+def _refused(dossier: Dossier) -> bool:
+    """The last word to the create was a refusal."""
+    creates = dossier.of_call("create")
+    return dossier.job is None and bool(creates) and cast("Shown", creates[-1]["read_as"])["meaning"] == "refused"
 
 
 def questions(dossier: Dossier) -> tuple[str, ...]:
@@ -80,6 +106,8 @@ def questions(dossier: Dossier) -> tuple[str, ...]:
         asked = ("Do you still have job {job}? In what state is it, or how did it end?", "If it was removed: when, and by whom or what?")
     elif not dossier.exchanges:
         asked = ()
+    elif state == "failed" and _refused(dossier):
+        asked = (_WHY_REFUSED,)
     else:
-        asked = _QUESTIONS.get(state, ())
+        asked = _QUESTIONS.get(state, ()) + _particular(dossier)
     return tuple(one.replace("{job}", code(dossier.job or "without an id")) for one in asked) or (_NOTHING,)

@@ -100,8 +100,8 @@ def _identifiers(dossier: Dossier) -> str:
     for one in dossier.sendings:
         token = f"idempotency token {code(one.token)}" if one.token else "no idempotency token"
         planted = f", our reference {code(one.mark)}" if one.mark else ""
-        span = f"at {one.first}" if one.first == one.last else f"from {one.first} to {one.last}"
-        when = f"prepared {span}, each sent within 5 s of that or not at all"
+        span = f"at {one.first}," if one.first == one.last else f"from {one.first} to {one.last}, each"
+        when = f"prepared {span} sent within 5 s of that or not at all"
         lines.append(f"Create request, generation {one.generation}: {token}{planted}; {when}")
     bodies = dict.fromkeys(json.dumps(one["request_body"]) for one in dossier.of_call("create") if one["request_body"])
     for body in (cast("Shown", json.loads(one)) for one in bodies):
@@ -149,7 +149,7 @@ def _candidates(dossier: Dossier) -> Iterator[str]:
 def _choices(dossier: Dossier) -> Iterator[str]:
     offered = choices(dossier.standing, dossier.made_at)
     if offered:
-        lines = [f"{CHOICES[choice]} (`{choice.replace('_', ' ')}`)" for choice in offered]
+        lines = [f"{CHOICES[choice]} (`{choice.replace('accept_', 'accept ')}`)" for choice in offered]
         wait = "Until somebody here chooses, we send nothing that has an effect. We can:"
         yield f"## What your answer lets us do\n\n{wait}\n\n{bullets(lines)}"
 

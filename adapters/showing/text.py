@@ -123,13 +123,14 @@ def said(entry: Mapping[str, Json]) -> str:
     body = cast("Mapping[str, Json]", entry["body"])
     http = cast("Mapping[str, Json]", body.get("http") or {})
     words = cast("Mapping[str, Json]", body.get("words") or {})
+    violation = cast("Mapping[str, Json]", body.get("violation") or {})
     folded = cast("Mapping[str, Json] | None", entry.get("folded"))
     parts = [
         str(body.get("remote_state") or ""),
         progress_text(body.get("progress")) or "",
         f"HTTP {http['status']}" if http.get("status") else str(http.get("no_answer") or ""),
         str(words.get("message") or words.get("reason") or words.get("code") or ""),
-        str(body.get("why") or body.get("reason") or ""),
+        str(body.get("why") or body.get("reason") or violation.get("why") or ""),
         f"job {job['id']}" if isinstance(job := body.get("job"), dict) and "id" in job else "",
         f"attempt {body['attempt']}" if entry["kind"] == "intent" and body.get("attempt") else "",
         f"recovered: {body['recovered']}" if body.get("recovered") else "",

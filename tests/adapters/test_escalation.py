@@ -18,6 +18,7 @@ from adapters.escalation import Escalated, dossier_of, escalate
 from adapters.verifying import verified
 from domain.errors import BadInput
 from domain.evidence import Json
+from tests.workflows.losing import one_clock
 from tests.workflows.stage import REPORT, SECRET, Stage, stage, variant
 
 AT = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
@@ -48,6 +49,22 @@ async def cancellation_unconfirmed(on: Stage) -> None:
     await on.until_state("observing")
     await on.cancel()
     await on.until_state("cancellation_unconfirmed", step=30.0)
+
+
+async def searched(on: Stage) -> None:
+    one_clock(on)
+    on.books.lie("create", "drop_after_accepting")
+    await on.start(variant("sim.searched.create", KEEP))
+    await on.until(lambda one: one.standing.attention)
+
+
+async def refused(on: Stage) -> None:
+    on.books.lie("create", "reject")
+    await (await on.start(variant("sim.reports.create", KEEP))).result()
+
+
+async def remote_failure(on: Stage) -> None:
+    await (await on.start(variant("sim.reports.create", KEEP), {**REPORT, "fail": True})).result()
 
 
 async def result_unavailable(on: Stage) -> None:
@@ -81,8 +98,8 @@ async def outcome_undecided(on: Stage) -> None:
 CASES: dict[str, Callable[[Stage], Awaitable[None]]] = {
     one.__name__: one
     for one in (
-        create_unknown, contract_violation, result_timed_out, cancellation_unconfirmed, result_unavailable, job_gone,
-        result_validation_failed, outcome_undecided,
+        create_unknown, searched, refused, remote_failure, contract_violation, result_timed_out, cancellation_unconfirmed,
+        result_unavailable, job_gone, result_validation_failed, outcome_undecided,
     )
 }  # fmt: skip
 
@@ -95,7 +112,15 @@ TOLD: dict[str, tuple[str, ...]] = {
     "create_unknown": (
         "have no answer that shows whether it was carried out", "Did you receive the request", "the connection broke before an answer",
         "Whether the create request of attempt 1 (generation 1) was carried out", "(`adopt`)", "our reference",
+        "Z, sent within 5 s of that or not at all",
     ),
+    "searched": (
+        "Was one of the jobs under *Jobs that may be this one* made by it?",
+        "## Jobs that may be this one", "We looked for the job in exchange",
+        "(`retry_create`)",
+    ),
+    "refused": ("You refused our request, and we know of no job that it made.", "Why did you refuse it", "`we do not do this`"),
+    "remote_failure": ("You showed the job as failed.", "Why did it fail", "`the report could not be rendered`"),
     "contract_violation": (
         "contradict each other", "the status names another job than the one asked for", "Which of these jobs do you charge",
         '`{"body.job_id": "another"}`',
@@ -108,13 +133,19 @@ TOLD: dict[str, tuple[str, ...]] = {
         "The cancel was acknowledged; whether the job was ended by it",
     ),
     "result_unavailable": (
-        "its result can't be fetched", "until when can it be fetched?", "HTTP 410", "`the result has expired`", "(`recollect`)",
+        "its result can't be fetched", "`the job has ended, and the result cannot be had`",
+        "until when can it be fetched?", "HTTP 410", "`the result has expired`", "(`recollect`)",
     ),
     "job_gone": (
         "no longer showed it to us", "In what state is it, or how did it end?", "`no job has this id`", "named the state `running`",
+        "HTTP 404: no longer there", "`the provider no longer knows the job: no job has this id`",
     ),
-    "result_validation_failed": ("is not what was said of it", "which is right", "sha256: expected", "What was delivered: "),
-    "outcome_undecided": ("does not tell whether that is success", "succeed as a whole?", "`partial`", "(`accept failed`)"),
+    "result_validation_failed": (
+        "is not what was said of it", "which is right", "HTTP 200: not as promised", "sha256: expected", "What was delivered: ",
+    ),
+    "outcome_undecided": (
+        "does not tell whether that is success", "succeed as a whole?", "in our words: `partial`", "done in part only", "(`accept failed`)",
+    ),
 }  # fmt: skip
 FILES = {"README.md", "timeline.md", "exchanges.json", "chain.jsonl", "manifest.json"}
 
@@ -328,6 +359,21 @@ async def test_an_operation_of_which_nothing_was_sent_asks_nothing(tmp_path: Pat
         page = (tmp_path / "out" / "README.md").read_text()
         assert "Nothing at present: this page informs." in page
         assert "nothing of this operation reached the provider" in page
+
+
+async def test_nothing_is_asked_about_what_the_page_does_not_show(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await outcome_undecided(on)
+        await escalated(on, tmp_path / "out")
+        assert "Do the counts" not in (tmp_path / "out" / "README.md").read_text()
+
+
+async def test_a_contradiction_is_told_on_its_line_of_the_timeline(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await contract_violation(on)
+        await escalated(on, tmp_path / "out")
+        line = next(one for one in (tmp_path / "out" / "timeline.md").read_text().splitlines() if "→ contract_violation" in one)
+        assert "the status names another job than the one asked for" in line
 
 
 async def test_an_attempt_without_an_outcome_is_told_as_one_that_may_be_under_way(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from adapters.http_pace import Turnstile
 from domain.errors import CredentialError
 from domain.exchange import Answer, AuthUse, CallPolicy, NoAnswer, Request
 from tests.adapters.loopback import (
@@ -195,11 +196,31 @@ async def test_calls_are_spaced_to_the_rate_per_credential_and_host() -> None:
     assert times[-1] - began >= 4 / 50 - 0.015
 
 
-async def test_a_call_that_runs_out_of_time_while_it_is_spaced_has_sent_nothing_and_keeps_no_turn() -> None:
+async def test_a_call_that_runs_out_of_time_while_it_is_spaced_has_sent_nothing_and_keeps_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    clock, skipped = loop.time, 0.0
+    monkeypatch.setattr(loop, "time", lambda: clock() + skipped)  # the spacing outlasts the slowest machine, and nobody waits for it
     async with serve(says(OK, keep=True)) as server, provider() as door:
-        rules, request = policy(server.origin, parallel=1, per_second=20.0), Request("GET", f"{server.origin}/")
+        rules, request = policy(server.origin, parallel=1, per_second=0.001), Request("GET", f"{server.origin}/")
         await door.exchange(request, rules)
-        spaced = await door.exchange(request, replace(rules, total_s=0.01))
-        assert spaced.outcome == NoAnswer("pool_timeout", sent=False)
+        for _ in range(3):
+            spaced = await door.exchange(request, replace(rules, total_s=0.01))
+            assert spaced.outcome == NoAnswer("pool_timeout", sent=False)
+        skipped = 1000.0
         assert isinstance((await door.exchange(request, rules)).outcome, Answer)
         assert len(server.heads) == 2
+        assert (await door.exchange(request, replace(rules, total_s=0.01))).outcome == NoAnswer("pool_timeout", sent=False)
+
+
+async def test_whoever_gives_up_while_it_is_spaced_pushes_nobody_back() -> None:
+    loop, gate = asyncio.get_running_loop(), Turnstile()
+    await gate.enter(None, 10.0)
+    began = loop.time()
+    hasty = [asyncio.create_task(gate.enter(None, 10.0)) for _ in range(1000)]
+    patient = asyncio.create_task(gate.enter(None, 10.0))
+    await asyncio.sleep(0)
+    for task in hasty:
+        task.cancel()
+    async with asyncio.timeout(50):  # with the instants of those who left it would be its turn after 100 s
+        await patient
+    assert loop.time() - began >= 0.08

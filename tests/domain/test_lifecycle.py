@@ -31,7 +31,7 @@ from domain.lifecycle import (
 from domain.standing import FINAL, PARKED, Attempt, State, Verdict
 from domain.tables import STATES, TABLES, Row
 from tests.domain.growing import KEYS, T0, at, said, standing
-from tests.domain.lifecycle_cases import CASES, NOT_ALLOWED, Case, changes_of
+from tests.domain.lifecycle_cases import CASES, NOT_ALLOWED, Case, changes_of, verdict
 
 QUIET = settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 
@@ -315,6 +315,10 @@ def test_why_an_operation_waits_is_said_of_one_that_waits_and_of_no_other() -> N
     assert why_it_waits(standing("create_unknown")) == WHY["create_unknown"]
     assert why_it_waits(standing("create_unknown", reconcile_left=1)) is None, "a lookup may still settle it"
     assert why_it_waits(standing("observing")) is None
+    assert why_it_waits(standing("result_unavailable")) == "the provider no longer knows the job"
+    assert why_it_waits(standing("result_unavailable", verdict=verdict("succeeded"))) == "the job has ended, and the result cannot be had"
+    assert why_it_waits(standing("outcome_undecided")) == WHY["outcome_undecided"]
+    assert str(why_it_waits(standing("outcome_undecided", outcome="partial"))).startswith("the job was done in part only")
 
 
 def test_why_it_stands_where_it_stands_is_told_in_general_and_in_particular() -> None:

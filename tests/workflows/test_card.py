@@ -36,6 +36,31 @@ def test_words_of_a_provider_are_inert_on_the_card() -> None:
     assert "cancel op-1 " in shown
 
 
+def test_an_address_that_a_provider_wrote_is_no_link() -> None:
+    card = Card(why="see https://elsewhere.example/x or ftp://elsewhere.example or mailto:a@elsewhere.example &lt;")
+    shown = details_of("op-1", HEAD.model_copy(update={"card": card}))
+    assert not any(sign in shown for sign in ("https:", "ftp:", "mailto:", " &lt"))
+
+
+def test_progress_is_no_fraction() -> None:
+    shown = details_of("op-1", HEAD.model_copy(update={"card": Card(remote_state="running", progress="5/5")}))
+    assert "running 5 of 5" in shown
+
+
+def test_each_choice_is_told_in_words_and_where_to_see_more() -> None:
+    card = Card(choices=("adopt", "accept_failed"))
+    shown = details_of("op-1", HEAD.model_copy(update={"attention": True, "step": "inbox", "card": card}))
+    assert "resolve op-1 adopt JOB --by YOU --reason WHY`: take a job that you have found" in shown
+    assert "resolve op-1 accept failed --by YOU --reason WHY`: take the outcome as failure" in shown
+    assert "list --attention`" in shown
+    assert "escalate op-1 --output DIR`" in shown
+
+
+def test_no_cancel_is_offered_where_one_was_asked_for_or_the_job_has_ended() -> None:
+    for state in ("cancel_requested", "cancelling", "result_collecting"):
+        assert "starter.py cancel" not in details_of("op-1", HEAD.model_copy(update={"state": state}))
+
+
 def test_an_operation_that_waits_for_a_human_shows_what_may_be_chosen() -> None:
     card = Card(choices=("resume", "abandon"), why="it took too long")
     shown = details_of("op-1", HEAD.model_copy(update={"attention": True, "step": "inbox", "card": card}))
