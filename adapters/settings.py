@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, cast
+from urllib.parse import quote
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
@@ -169,7 +170,7 @@ class Settings(BaseSettings):
     @property
     def ledger(self) -> str:
         """The ledger's URL."""
-        return self.ledger_url or f"sqlite:///{self.home / 'ledger.db'}"
+        return self.ledger_url or f"sqlite:///{quote(str(self.home / 'ledger.db'))}"
 
     @property
     def results(self) -> str:

@@ -7,6 +7,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cache, reduce
+from itertools import chain
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, Field, StrictInt, TypeAdapter, ValidationError, create_model
@@ -63,22 +64,20 @@ def read_whole(raw: bytes) -> WholeEntry | None:
 def references(evidence: BaseModel) -> Iterable[str]:
     """Digests of all payloads that evidence names, wherever they stand in it."""
     places = _places(type(evidence))
-    return _named(evidence, places) if places else ()
+    return chain.from_iterable(_named(getattr(evidence, name)) for name in places) if places else ()
 
 
-def _named(evidence: BaseModel, places: tuple[str, ...]) -> Iterator[str]:
-    for name in places:
-        value: object = getattr(evidence, name)
-        match value:
-            case Ref(digest=digest) | Commitment(ref=digest) | RequestFacts(ref=digest):
-                yield digest
-            case BaseModel() as inner:
-                yield from references(inner)
-            case tuple():
-                for item in cast("tuple[BaseModel, ...]", value):
-                    yield from references(item)
-            case _:
-                pass
+def _named(value: object) -> Iterator[str]:
+    match value:
+        case Ref(digest=digest) | Commitment(ref=digest) | RequestFacts(ref=digest):
+            yield digest
+        case BaseModel():
+            yield from references(value)
+        case tuple():
+            for item in cast("tuple[object, ...]", value):
+                yield from _named(item)
+        case _:
+            pass
 
 
 @cache

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from adapters.settings import Settings, load_settings, settings_table, unknown_variables
+from adapters.sql_ledger import SqlLedger
 from domain.errors import BadInput
 
 DOCS = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -134,3 +135,12 @@ def test_a_home_folder_that_cannot_be_made_is_one_clear_message(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="can't be made"):
         load_settings(home=tmp_path / "file" / "home").prepare_home()
+
+
+@pytest.mark.parametrize("name", ["plain", "with a blank", "100%20 sure", "what?", "a#b", "\u00fcber"])
+async def test_a_ledger_lies_in_its_home_whatever_that_is_called(tmp_path: Path, name: str):
+    settings = load_settings(home=tmp_path / name)
+    settings.prepare_home()
+    ledger = await SqlLedger.connect(settings.ledger)
+    await ledger.aclose()
+    assert (settings.home / "ledger.db").is_file()

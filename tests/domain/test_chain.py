@@ -168,6 +168,16 @@ def test_what_is_no_entry_of_this_version_fails_and_never_raises(raw: bytes, wha
     assert verify_chain(LEDGER, STREAM, [ROWS[0]._replace(raw=raw, hash=entry_hash(prev, raw))]) == Fault(0, what)
 
 
+@pytest.mark.parametrize("change", [{"kind": "unheard"}, {"body": {"meaning": "unheard"}}, {"body": []}])
+def test_an_entry_of_a_later_version_holds_the_chain_and_is_told_apart(change: dict[str, Any]) -> None:
+    later = edited(ROWS[4], **change)._replace(kind=change.get("kind", ROWS[4].kind))
+    rows = rehashed([*ROWS[:4], later, *ROWS[5:]])
+    heard = dict[int, tuple[str, bool]]()
+    assert verify_chain(LEDGER, STREAM, rows, heard=lambda seq, kind, evidence: heard.update({seq: (kind, evidence is not None)})) is None
+    assert heard == {row.seq: (row.kind, row.seq != 4) for row in rows}
+    assert verify_chain(LEDGER, STREAM, rows, head=HEAD) == Fault(HEAD[0], "another entry stands where a witness knows one")
+
+
 def test_an_empty_stream_is_no_stream() -> None:
     assert verify_chain(LEDGER, STREAM, []) == Fault(0, "the stream has no entries")
 

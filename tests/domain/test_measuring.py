@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.jsontext import MAX_DEPTH
 from domain.measuring import Format, Limits, Measured, Measurer
 
 FORMATS: tuple[Format, ...] = ("json", "jsonl", "csv", "text", "binary")
@@ -74,6 +75,10 @@ def test_many_lines_at_once_are_what_they_are_one_by_one(
         assert measure(format, data, piece=piece, limits=Limits(window=64)) == at_once
 
 
+def nested(depth: int) -> bytes:
+    return b'{"a":' * depth + b"1" + b"}" * depth + b"\n"
+
+
 LINES: list[tuple[str, bytes, int | None]] = [
     ("nothing", b"", 0),
     ("one line", b'{"a":1}', 1),
@@ -95,6 +100,8 @@ LINES: list[tuple[str, bytes, int | None]] = [
     ("another encoding", '{"a":1}'.encode("utf-16"), None),
     ("an HTML page", b"<html>\n</html>\n", None),
     ("depth without end", b"[" * 100_000, None),
+    ("many of the deepest that may be", nested(MAX_DEPTH) * 3, 3),
+    ("one that is too deep among others", nested(1) * 3 + nested(MAX_DEPTH + 1), None),
 ]
 
 

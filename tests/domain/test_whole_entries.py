@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from domain.chain import first_prev, make_entry, read_entry
-from domain.evidence import Evidence, Opened, Ref, parse_evidence
+from domain.evidence import Commitment, Evidence, Frozen, Opened, Ref, parse_evidence
 from domain.fingerprint import canonical
 from domain.whole_entries import read_whole, references
 from tests.domain.growing import KEYS, LEDGER, STREAM, at, said, told
@@ -138,3 +138,30 @@ def test_a_whole_stream_names_what_its_evidence_names() -> None:
     assert isinstance(opened, Opened)
     named = {digest for one in found if one is not None for digest in references(one.body)}
     assert named == {opened.salt.digest, opened.input.ref, REQUEST["ref"]}
+
+
+class Page(Frozen):
+    title: str = ""
+    picture: Ref | None = None
+
+
+class Book(Frozen):
+    """Evidence may nest what it names, and name many."""
+
+    cover: Page
+    pages: tuple[Page, ...]
+    loose: tuple[Ref, ...]
+    input: Commitment
+    bound: Page | None = None
+
+
+def test_what_is_named_is_found_however_deep_it_stands_and_in_order() -> None:
+    one, two, three, four = (Ref(digest=digit * 64, size=1) for digit in "1234")
+    book = Book(
+        cover=Page(title="a", picture=one),
+        pages=(Page(picture=two), Page()),
+        loose=(three, four),
+        input=Commitment(commit="8" * 64, ref="9" * 64, size=1),
+    )
+    assert list(references(book)) == [ref.digest for ref in (one, two, three, four)] + ["9" * 64]
+    assert list(references(Page(title="nothing"))) == []
