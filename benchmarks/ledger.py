@@ -25,9 +25,9 @@ from statistics import median
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger, migrate
 from benchmarks.ledger_contents import OWNER, Template, fill, opening, reading, stream_of, template
-from benchmarks.postgresql import Server, postgresql
 from benchmarks.processes import cpu_seconds
 from benchmarks.table import Table
+from tests.postgresql import Server, postgresql
 
 SMALL, LARGE, QUICK = 10_000, 2_000_000, 100_000
 TOGETHER = (1, 100)

@@ -27,11 +27,11 @@ from typing import Any, cast
 from adapters.settings import Settings
 from adapters.sql_ledger import migrate
 from benchmarks.fleet import IN_FLIGHT, Fleet, fleet
-from benchmarks.postgresql import Server, postgresql
 from benchmarks.processes import cpu_seconds
 from benchmarks.table import Table
 from tests.chaos.processes import Child
 from tests.chaos.site import contract
+from tests.postgresql import Server, postgresql
 
 OPERATIONS, QUICK = 500, 100
 POLLS = 3

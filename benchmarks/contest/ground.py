@@ -18,10 +18,10 @@ from adapters.sql_ledger import migrate
 from benchmarks.contest.contestants import Contestant
 from benchmarks.contest.dbos_environment import dbos_python
 from benchmarks.contest.work import ACTIVITIES, WORKFLOW_TASKS
-from benchmarks.postgresql import Server, postgresql
 from benchmarks.processes import Party
 from tests.chaos.processes import Temporal
 from tests.chaos.site import site
+from tests.postgresql import Server, postgresql
 
 SLOTS = {
     "SAKSHI_SLOTS_READS": str(ACTIVITIES),

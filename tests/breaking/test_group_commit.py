@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'ledger.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
-@pytest.fixture
-async def ledger(url: str) -> AsyncIterator[SqlLedger]:
+@asynccontextmanager
+async def filled(url: str) -> AsyncGenerator[SqlLedger]:
+    """A ledger in which each of STREAMS has its job."""
     await migrate(url)
     ledger = await SqlLedger.connect(url)
     for stream in STREAMS:
@@ -41,13 +43,15 @@ async def ledger(url: str) -> AsyncIterator[SqlLedger]:
 
 
 @pytest.fixture
+async def ledger(url: str) -> AsyncIterator[SqlLedger]:
+    async with filled(url) as made:
+        yield made
+
+
+@pytest.fixture
 async def server(postgres_url: str) -> AsyncIterator[SqlLedger]:
-    await migrate(postgres_url)
-    ledger = await SqlLedger.connect(postgres_url)
-    for stream in STREAMS:
-        await created(ledger, stream, job=stream)
-    yield ledger
-    await ledger.aclose()
+    async with filled(postgres_url) as made:
+        yield made
 
 
 @pytest.fixture

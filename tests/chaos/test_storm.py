@@ -25,7 +25,7 @@ def test_after_a_storm_every_book_agrees_and_only_the_naive_client_made_duplicat
     drawn = plan(seed, seconds)
     with capsys.disabled():
         print(f"\nCHAOS_SEED={seed} CHAOS_SECONDS={seconds:g}: {len(drawn.operations)} operations, {len(drawn.faults)} faults", flush=True)
-    data = Path(postgres.socket)
+    data = Path(postgres.server.socket)
     url = asyncio.run(_database(postgres))
     outcome = asyncio.run(storm(drawn, tmp_path, ledger_url=url, restart_ledger=lambda: crash_postgres(data)))
     with capsys.disabled():

