@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select, tuple_
 
 from adapters import sql_writing
 from adapters.sql_ledger import SqlLedger, reading
-from adapters.sql_projection import StreamRow, plain
+from adapters.sql_projection import LAST, StreamRow, plain
 from adapters.sql_tables import streams
 from domain.messages import Known
 from domain.standing import FINAL
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 AMBIGUOUS_SHOWN = 10
 IDS_AT_ONCE = 500
-_LAST = "\U0010ffff"
 _SEPARATOR = "/"
 
 
@@ -39,7 +38,7 @@ class LedgerBooks:
         start = plain(prefix) or ""
 
         def body(connection: Connection) -> list[str]:
-            begins = (streams.c.stream >= start) & (streams.c.stream < start + _LAST)
+            begins = (streams.c.stream >= start) & (streams.c.stream < start + LAST)
             found = connection.execute(select(streams.c.stream).where(begins).order_by(streams.c.stream).limit(limit)).scalars()
             ids = [str(one) for one in found]
             return [start] if start in ids else ids

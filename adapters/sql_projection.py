@@ -16,6 +16,8 @@ from domain.lifecycle import next_step
 from domain.standing import Standing
 
 Columns = dict[str, str | int | None]
+LAST = "\U0010ffff"
+"""Sorts after every id that begins with what stands before it."""
 SCHEMA = "0001"
 """The newest migration that this code knows. It stands here for those who read a row without loading SQLAlchemy."""
 

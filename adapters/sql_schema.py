@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
 from adapters.sql_dialects import DRIVER_ERRORS, Engines, Trouble, ledger_url, make_engines, make_file, trouble_of, unreachable
-from adapters.sql_tables import SCHEMA
+from adapters.sql_projection import SCHEMA
 from domain.errors import BadInput
 
 MIGRATIONS = Path(__file__).parent / "migrations"

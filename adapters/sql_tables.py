@@ -22,8 +22,6 @@ from sqlalchemy import (
     text,
 )
 
-from adapters.sql_projection import SCHEMA as SCHEMA
-
 metadata = MetaData()
 Plain = Text().with_variant(Text(collation="C"), "postgresql")
 

@@ -11,13 +11,12 @@ from dataclasses import fields
 from pathlib import Path
 
 from adapters.settings import Settings
-from adapters.sql_projection import SCHEMA, StreamRow, plain
+from adapters.sql_projection import LAST, SCHEMA, StreamRow, plain
 
 _BUSY_S = 1.0
 _COLUMNS = ", ".join(f'"{one.name.removesuffix("_json")}"' for one in fields(StreamRow))
 _VERSION = "SELECT version_num FROM alembic_version"
 _ROWS = f"SELECT {_COLUMNS} FROM streams WHERE stream >= ? AND stream < ? ORDER BY stream LIMIT 2"  # noqa: S608 - names of ours
-_LAST = "\U0010ffff"
 
 
 def glance(settings: Settings, prefix: str) -> StreamRow | None:
@@ -34,7 +33,7 @@ def glance(settings: Settings, prefix: str) -> StreamRow | None:
             connection.execute("BEGIN")
             if connection.execute(_VERSION).fetchall() != [(SCHEMA,)]:
                 return None
-            rows = [StreamRow(*row) for row in connection.execute(_ROWS, (prefix, prefix + _LAST))]
+            rows = [StreamRow(*row) for row in connection.execute(_ROWS, (prefix, prefix + LAST))]
     except sqlite3.Error:
         return None
     return rows[0] if rows and (len(rows) == 1 or rows[0].stream == prefix) else None

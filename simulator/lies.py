@@ -69,7 +69,7 @@ LIES: dict[str, Lie] = {
         "A 500 that is kept and given again for the same token.", CREATE, {"created": False}, instead=acting.error_stored
     ),
     "reject": Lie("The request is refused for good.", ANY, instead=acting.said(422, "rejected", "we do not do this")),
-    # Refusing for now
+    # Refused this time: another request may be taken
     "status_429": Lie("Too many requests, with Retry-After in the form named.", ANY, _RETRY, _RETRY_FORMS, acting.busy(429, "too_many")),
     "status_503": Lie("Not available, with Retry-After in the form named.", ANY, _RETRY, _RETRY_FORMS, acting.busy(503, "unavailable")),
     "status_500": Lie("An internal error; nothing was done.", ANY, instead=acting.said(500, "internal", "something broke")),

@@ -11,8 +11,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from adapters.sql_ledger import SqlLedger, migrate
+from adapters.sql_projection import SCHEMA
 from adapters.sql_schema import MIGRATIONS
-from adapters.sql_tables import SCHEMA, metadata
+from adapters.sql_tables import metadata
 from domain.errors import BadInput, Unreachable
 from tests.adapters.sql_ledger_cases import FIRST, created, reading, said, sql
 from tests.conftest import Postgres
