@@ -114,8 +114,9 @@ def evidence_text(evidence: Mapping[str, Json]) -> str:
         moved = f"{entry['from'] or 'new'} -> {entry['to']}" if entry["role"] == "move" else ("note" if entry["role"] == "note" else "")
         words = (seq, str(entry["at"])[11:23], entry["actor"], entry["cause"], moved, said(entry), str(entry["hash"])[:12])
         table.add_row(*(Text(inert(word)) for word in words))
-    total = Text(f"{evidence['total']} entries of {inert(evidence['id'])}; --all shows unchanged readings one by one", style="dim")
-    return drawn(table, total)
+    some_are_folded = any(entry.get("folded") for entry in cast("list[dict[str, Json]]", evidence["entries"]))
+    more = "; --all shows unchanged readings one by one" if some_are_folded else ""
+    return drawn(table, Text(f"{evidence['total']} entries of {inert(evidence['id'])}{more}", style="dim"))
 
 
 def said(entry: Mapping[str, Json]) -> str:

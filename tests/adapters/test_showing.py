@@ -190,6 +190,9 @@ def test_evidence_lists_and_results_can_be_read_by_people():
     text = evidence_text({"id": ID, "total": 3, "entries": folded(entries(going, going))})  # type: ignore[dict-item]
     assert "1-2" in text
     assert "(2 readings)" in text
+    assert "--all shows unchanged readings" in text
+    unfolded = evidence_text({"id": ID, "total": 3, "entries": folded(entries(going))})  # type: ignore[dict-item]
+    assert "--all" not in unfolded, "nothing more would be shown"
     item = shown(state="observing") | {"updated_at": "2026"}
     assert ID in list_text({"items": [item], "next": "mark"})
     assert list_text({"items": [], "next": None}) == "no operations"
