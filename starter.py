@@ -19,7 +19,7 @@ except ModuleNotFoundError:  # another Python than .venv's; commands are shown a
     sys.stderr.write("error: this Python lacks the libraries\nhint: any target of make, such as `make demo`, makes .venv\n")
     sys.exit(2)
 
-from commands import checking, deciding, escalating, looking, stack, starting
+from commands import checking, deciding, drafting, escalating, looking, probing, stack, starting
 from commands.output import ExitCode, Usage, fail, note, write_text
 from commands.providers import contracts
 from domain.errors import SakshiError
@@ -35,6 +35,8 @@ app = typer.Typer(
 )
 app.command()(stack.demo)
 app.command()(stack.dev)
+contracts.command()(drafting.new)
+contracts.command()(probing.probe)
 app.add_typer(contracts, name="contracts")
 app.command()(starting.run)
 app.command()(looking.wait)

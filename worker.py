@@ -52,12 +52,13 @@ async def world_of(settings: Settings, client: Client, identity: str) -> AsyncGe
         stack.push_async_callback(ledger.aclose)
         credentials = Credentials(folder=settings.secrets, embedded=settings.embedded)
         listed = frozenset(parse_origin(origin) for origin in settings.allowed_origins)
-        provider = HttpProvider(credentials, AddressRules(listed=listed, loopback=settings.embedded))
+        results = ObstoreResults(settings.results)
+        provider = HttpProvider(credentials, AddressRules(listed=listed, loopback=settings.embedded), files=results)
         stack.push_async_callback(provider.aclose)
         yield World(
             ledger=ledger,
             provider=provider,
-            results=ObstoreResults(settings.results),
+            results=results,
             gate=CedarGate(settings.policies_dir, settings.embedded, settings.local_user),
             runs=TemporalRuns(client),
             clocks=SystemClocks(),
@@ -96,7 +97,7 @@ def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]
         Worker(
             client,
             task_queue=QUEUE_EFFECTS,
-            activities=[provider.create, provider.cancel, *books],
+            activities=[provider.create, provider.cancel, provider.undo, *books],
             max_concurrent_activities=settings.slots_effects,
             max_heartbeat_throttle_interval=HEARTBEATS_AT_MOST_EVERY,
             default_heartbeat_throttle_interval=HEARTBEATS_AT_MOST_EVERY,

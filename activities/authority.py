@@ -191,6 +191,10 @@ class AuthorityActivities:
         """Why the state does not allow this, in words a person can act on; None if it does."""
         if standing.final:
             return f"the operation has ended: {standing.state}"
+        if decision.force and decision.meaning != "cancel":
+            return "only a cancel can be forced"
+        if decision.force and not standing.facts.cancel_force:
+            return "this provider's contract has no call that forces a cancel; ask without --force"
         if decision.meaning == "accept_ledger":
             return "the ledger holds all that Temporal knows of: there is nothing to accept"
         if decision.verb == "resolve" and not standing.attention:
@@ -207,9 +211,14 @@ class AuthorityActivities:
             case "result_collecting":
                 return "the job has ended; its result is being collected"
             case "cancel_requested" | "cancelling" | "cancellation_unconfirmed":
-                return "already asked, and this provider's cancel is not to be repeated"
+                forced = "; --force sends the contract's forced cancel" if permits(standing, _by_force(decision)) else ""
+                return f"already asked, and this provider's cancel is not to be repeated{forced}"
             case state:
                 return f"a cancel is not possible in {state}"
+
+
+def _by_force(decision: Decision) -> Decision:
+    return decision.model_copy(update={"force": True})
 
 
 def read_message(received: Received) -> Asked:
@@ -233,7 +242,7 @@ def read_message(received: Received) -> Asked:
         case CancelRequest():
             return Asked(message.request_id, message.by, "cancel", "cancel", message.reason, force=message.force)
         case Resolution():
-            return Asked(message.request_id, message.by, "resolve", message.choice, message.reason, resolution=message)
+            return Asked(message.request_id, message.by, "resolve", message.choice, message.reason, resolution=message, force=message.force)
         case ApprovalDecision():
             return Asked(message.request_id, message.by, message.decision, message.decision, message.reason, refused=_NO_APPROVALS)
         case _:

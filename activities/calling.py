@@ -4,28 +4,32 @@
 * An answer that becomes `observed` is kept whole in `payloads`, because later calls are rendered from it.
 * Where the contract says `record: {bodies: keep}` the raw body of each answer is in the result store before an entry names it. A
   store that can't take it costs the body, never the record: the entry then does not say that it was kept.
+* A stored file is never held: before a request with one is recorded it is read once, piece by piece and off the loop, and is what was
+  stored, or nothing is sent. While it is sent it is looked at again.
 * Reading an answer costs CPU in proportion to its size: large ones are read in a thread, so that heartbeats go on.
 """
 
 import asyncio
-import base64
-import json
-from collections.abc import Callable
-from typing import Literal, TypeVar, cast
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from activities.case import Case
 from activities.ports import World
-from domain.errors import SakshiError
-from domain.evidence import Http, Json, Ref, RequestFacts, Words, body_key, bounded
-from domain.exchange import Answer, Exchange, Request
+from activities.veiling import notice
+from domain.errors import NotFound, RenderError, SakshiError
+from domain.evidence import Http, Json, Ref, RequestFacts, Words, body_key, bounded, instant_text
+from domain.exchange import Answer, Exchange, NoAnswer, Request, StoredPart
 from domain.fingerprint import canonical, sha256_hex
+from domain.kept import kept_answer, kept_bytes
 from domain.reading import Reading, observed_value
 from domain.recordable_headers import allowed_headers
 
 READ_IN_THREAD_FROM = 64 * 1024
 KEEP_WITHIN_S = 5.0
-_NOT_KEPT = frozenset({"set-cookie", "authorization", "proxy-authorization"})
 T = TypeVar("T")
 
 
@@ -35,14 +39,52 @@ def shown_url(url: str) -> str:
     return bounded(f"{parts.scheme}://{parts.netloc}{parts.path}{'?...' if parts.query else ''}", 2048)
 
 
+async def sealed(world: World, request: Request) -> Request:
+    """The request with the digest of its whole body, each stored file in it read and found to be what was stored.
+
+    Raises RenderError where one is lost or something else: nothing may then be sent. Raises Unreachable.
+    """
+    if not request.parts:
+        return request
+    whole = hashlib.sha256()
+    for part in request.parts:
+        if isinstance(part, StoredPart):
+            await _read_through(world, part, whole.update)
+        else:
+            whole.update(part)
+    if request.whole_sha256 not in {None, whole.hexdigest()}:
+        raise RenderError("the body is not the one that was recorded; nothing was sent")
+    return replace(request, whole_sha256=whole.hexdigest())
+
+
+async def _read_through(world: World, part: StoredPart, also: Callable[[bytes], None]) -> None:
+    own, size = hashlib.sha256(), 0
+
+    def take(chunk: bytes) -> None:
+        own.update(chunk)
+        also(chunk)
+
+    try:
+        async for chunk in world.results.read(part.key):
+            size += len(chunk)
+            await asyncio.to_thread(take, chunk)
+    except NotFound:
+        raise RenderError(f"the file with SHA-256 {part.sha256} is no longer in the result store; nothing was sent") from None
+    if (size, own.hexdigest()) != (part.size, part.sha256):
+        raise RenderError(f"the stored file with SHA-256 {part.sha256} is not what was stored; nothing was sent")
+
+
 def request_facts(request: Request) -> tuple[RequestFacts, bytes]:
-    """What an intent says of a request, and the payload that holds the whole of it."""
+    """What an intent says of a request that is `sealed`, and the payload that holds the whole of it."""
     payload = canonical(request.to_json())
+    digest = request.body_sha256
+    if digest is None:
+        raise ValueError("a request with stored files is sealed before it is recorded")
     facts = RequestFacts(
         method=request.method,
         url=shown_url(request.url),
-        body_sha256=sha256_hex(request.body),
-        body_bytes=len(request.body),
+        body_sha256=digest,
+        body_bytes=request.body_bytes,
         ref=sha256_hex(payload),
     )
     return facts, payload
@@ -73,7 +115,8 @@ def http_facts(exchange: Exchange) -> Http:
 async def recorded(world: World, case: Case, exchange: Exchange) -> Http:
     """What is recorded of an exchange, once the body of its answer is kept where the contract wants that."""
     facts = http_facts(exchange)
-    return facts.model_copy(update={"body_kept": True}) if await _kept(world, case, exchange) else facts
+    sensitive = await asyncio.to_thread(notice, case, exchange) if case.contract.record.sensitive else False
+    return facts.model_copy(update={"body_kept": True}) if not sensitive and await _kept(world, case, exchange) else facts
 
 
 async def _kept(world: World, case: Case, exchange: Exchange) -> bool:
@@ -94,6 +137,29 @@ async def _kept(world: World, case: Case, exchange: Exchange) -> bool:
     return True
 
 
+def unanswered(outcome: NoAnswer, now: datetime) -> Words:
+    """What a person reads of a request that got no answer."""
+    if outcome.sent:
+        return Words(reason="no answer came; whether it was carried out is not known")
+    why = _UNSENT.get(outcome.word)
+    if outcome.wait_ms is not None:
+        until = now + timedelta(milliseconds=outcome.wait_ms)
+        why = f"the provider's quota is used up until {instant_text(until)}"
+    return Words(reason=f"nothing was sent: {why}" if why else "nothing was sent")
+
+
+_UNSENT: Final[Mapping[str, str]] = {
+    "refused_connection": "the connection was refused",
+    "dns": "the host's name has no address",
+    "tls": "the host's certificate or TLS was not accepted",
+    "connect_timeout": "no connection in time",
+    "address": "the rules of addresses forbid where it would go",
+    "credential": "the credential is not there, is not for this origin and tenant, or gets no token; `doctor` names those that are missing",
+    "quota": "the provider's quota is used up",
+}
+"""What whoever waits can do something about."""
+
+
 def words_of(reading: Reading) -> Words:
     """The provider's own words in a reading."""
     return Words(reason=reading.reason, code=reading.code, message=reading.message, request_id=reading.request_id)
@@ -106,20 +172,10 @@ async def read(work: Callable[[], T], answer: Answer) -> T:
 
 def keep_observed(call: str, answer: Answer) -> tuple[Ref, bytes]:
     """The payload that keeps an answer whole, and the reference to it."""
-    payload = canonical(
-        {
-            "call": call,
-            "status": answer.status,
-            "headers": [[name, value.encode("utf-8", "replace").decode()] for name, value in answer.headers if name not in _NOT_KEPT],
-            "body": base64.b64encode(answer.body).decode("ascii"),
-        }
-    )
+    payload = kept_bytes(call, answer)
     return Ref(digest=sha256_hex(payload), size=len(payload)), payload
 
 
 def observed_root(payload: bytes) -> Json:
     """The root `observed` from a kept answer: what later calls are rendered from."""
-    kept = cast("dict[str, Json]", json.loads(payload))
-    headers = tuple((str(name), str(value)) for name, value in cast("list[tuple[str, str]]", kept["headers"]))
-    answer = Answer(status=cast("int", kept["status"]), headers=headers, body=base64.b64decode(str(kept["body"])))
-    return cast("Json", observed_value(cast("Literal['create', 'observe']", kept["call"]), answer))
+    return cast("Json", observed_value(*kept_answer(payload)))

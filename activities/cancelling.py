@@ -1,16 +1,19 @@
-"""Asking the provider to cancel: once per decision.
+"""Asking the provider to cancel: once per decision. The force call of a contract is sent where a human's `--force` asked for it.
 
 * The answer is recorded as an acknowledgement at most. Only a status read confirms.
-* A cancel whose outcome is not known is re-sent only where the contract says that it may be.
+* The steps ahead of it are done anew each time. Where one is not done nothing was sent, and nothing was intended.
+* A cancel whose outcome is not known is re-sent only where the contract says that it may be; the force call never is.
 * Where a cancel would destroy a finished job the status is read first, and a finished job is left alone.
 """
 
 from collections.abc import Sequence
 
-from activities.calling import read, recorded, request_facts, words_of
+from activities.calling import read, recorded, request_facts, sealed, unanswered, words_of
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact
 from activities.ports import Record, World
+from activities.stepping import UNRENDERABLE, Before, StepDone, run_before
+from activities.veiling import hide
 from activities.waiting import again
 from domain.contract import Contract
 from domain.errors import AddressError, RenderError
@@ -30,50 +33,75 @@ async def close_open_cancel(world: World, case: Case, *, turn: int) -> Case:
         return case
     now = instant(world.clocks.now())
     fact = CancelAnswer(at=now, actor=world.identity, meaning="unsure", word="lost", recovered="lost", next_at=now)
-    return case.at(await append_fact(world, case.record.stream, fact, turn=turn))
+    return case.at(await append_fact(world, case, fact, turn=turn))
 
 
 async def say_no_cancel(world: World, case: Case, *, turn: int) -> Record:
     """Record that there is nothing to send."""
     now = instant(world.clocks.now())
     fact = CancelAnswer(at=now, actor=world.identity, meaning="refused", word="none", words=Words(message=NO_CANCEL))
-    return await append_fact(world, case.record.stream, fact, turn=turn)
+    return await append_fact(world, case, fact, turn=turn)
 
 
 async def send_cancel(world: World, case: Case, contract: Contract, *, turn: int) -> Record:
     """Record the intent, send, read, record the answer."""
-    cancel = contract.cancel
-    assert cancel is not None
+    assert contract.cancel is not None
+    forced = case.standing.cancel_forced and contract.cancel.force is not None
+    cancel = contract.cancel.call(forced=forced)
     stream = case.record.stream
-    scope = case.scope(call_id=call_id(stream, "cancel", case.record.seq))
+    before = await run_before(world, case, cancel.before, case.scope(call_id=call_id(stream, "cancel", case.record.seq)))
+    if before.stopped is not None:
+        return await append_fact(world, case, _stopped(world, case, before, before.stopped), turn=turn)
+    scope = before.scope
     try:
-        request = render(contract, cancel.request, scope)
+        request = await sealed(world, render(contract, cancel.request, scope))
     except (RenderError, AddressError) as error:
         now = instant(world.clocks.now())
         words = Words(message=error.message)
-        fact = CancelAnswer(at=now, actor=world.identity, meaning="refused", word="unrenderable", words=words)
-        return await append_fact(world, stream, fact, turn=turn)
-    record, ours = await _intend(world, case, request, turn=turn)
+        fact = CancelAnswer(at=now, actor=world.identity, meaning="refused", word=UNRENDERABLE, words=words, before=before.seen)
+        return await append_fact(world, case, fact, turn=turn)
+    record, ours = await _intend(world, case, request, forced=forced, turn=turn)
     if not ours:
         return record
     exchange = await world.provider.exchange(request, case.policy(max_bytes=contract.http.limits.response_bytes))
     at, outcome = instant(world.clocks.now()), exchange.outcome
     base: dict[str, object] = {"at": at, "actor": world.identity, "http": await recorded(world, case, exchange)}
+    base |= {"before": before.seen}
     if isinstance(outcome, NoAnswer):
-        base |= {"meaning": "unsure" if outcome.sent else "again", "word": outcome.word, "next_at": again(case, "cancel", at, None)}
+        base |= {"meaning": "unsure" if outcome.sent else "again", "word": outcome.word, "words": unanswered(outcome, at)}
+        base |= {"next_at": again(case, "cancel", at, outcome.wait_ms)}
     else:
-        reading = await read(lambda: read_cancel(contract, outcome, scope, at), outcome)
+        reading = await read(lambda: read_cancel(contract, outcome, scope, at, forced=forced), outcome)
         base |= {"meaning": reading.meaning, "word": reading.word, "words": words_of(reading)}
         base |= {"next_at": again(case, "cancel", at, reading.delay_ms)}
         if reading.meaning == "violation":
             base["violation"] = {"why": reading.reason or "the answer names another job", "word": reading.word}
-    return await append_fact(world, stream, CancelAnswer.model_validate(base), turn=turn)
+    return await append_fact(world, case, CancelAnswer.model_validate(base), turn=turn)
 
 
-async def _intend(world: World, case: Case, request: Request, *, turn: int) -> tuple[Record, bool]:
+def _stopped(world: World, case: Case, before: Before, stopped: StepDone) -> CancelAnswer:
+    """A cancel that was not sent, because a step ahead of it was not done. Such a step is inert: it is done again with the cancel."""
+    at = instant(world.clocks.now())
+    violation = {"why": stopped.why, "word": before.word} if stopped.meaning == "violation" else None
+    return CancelAnswer.model_validate(
+        {
+            "at": at,
+            "actor": world.identity,
+            "meaning": stopped.meaning,
+            "word": before.word,
+            "words": stopped.words,
+            "violation": violation,
+            "next_at": again(case, "cancel", at, stopped.delay_ms),
+            "before": before.seen,
+        }
+    )
+
+
+async def _intend(world: World, case: Case, request: Request, *, forced: bool, turn: int) -> tuple[Record, bool]:
     """Record the intent, unless another attempt did. Only whose intent it is may send."""
     facts, payload = request_facts(request)
-    intent = Intent(at=instant(world.clocks.now()), actor=world.identity, meaning="cancel", request=facts)
+    said = Intent(at=instant(world.clocks.now()), actor=world.identity, meaning="cancel", request=facts, forced=forced)
+    intent = hide(case, said)
     ours = False
 
     def decide(standing: Standing) -> Sequence[Evidence]:

@@ -1,28 +1,36 @@
 """One operation as an activity sees it: its record, its contract as pinned, its input, and the names derived for it.
 
-Contract and input never change, so both are kept in memory by digest; the record is read anew by every activity.
+Contract and input never change, so both are kept in memory by digest, as are the values that steps saved; the record is read anew by
+every activity. Where such values were erased the operation cannot be loaded: nothing is sent without them.
 """
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Generic, TypedDict, TypeVar, cast
 
 from activities.ports import Ledger, Record, World
 from domain.connection import Auth
 from domain.contract import Contract
 from domain.contract_loading import contract_from_canonical
-from domain.errors import UnknownStream
-from domain.evidence import Json
+from domain.errors import NotFound, UnknownStream
+from domain.evidence import Json, Ref
 from domain.exchange import AuthUse, CallPolicy, Request
 from domain.expressions import Scope
+from domain.files import files_root
 from domain.fingerprint import committed_value, mark, token_digest
 from domain.messages import Known
+from domain.quota import spent_until
 from domain.rendering import origins
+from domain.sensitive import Found, Page, real_job
 from domain.standing import Standing
+from domain.steps import token_of, values_of
 
 INPUT_BYTES_KEPT = 16 * 1024 * 1024
+SAVED_BYTES_KEPT = 8 * 1024 * 1024
+TEXTS_KEPT = 1024
 ASKED_BYTES = 1024
 """What an operation takes in memory besides its input, roughly."""
 
@@ -54,14 +62,41 @@ class Recent(Generic[K, V]):
         return value
 
 
+@dataclass
+class Hidden:
+    """What is known to be sensitive of one operation, as far as this process has seen it. `read`: kept answers that were looked through.
+
+    `blind`: the values of the newest answer could not all be found.
+    """
+
+    texts: dict[str, None] = field(default_factory=dict[str, None])
+    read: set[str] = field(default_factory=set[str])
+    salt: bytes = b""
+    blind: bool = False
+
+    def remember(self, found: Found) -> None:
+        """What was found in one answer; of many, the newest."""
+        for text in found.texts:
+            self.texts.pop(text, None)
+            self.texts[text] = None
+        while len(self.texts) > TEXTS_KEPT:
+            self.texts.pop(next(iter(self.texts)))
+        self.blind = self.blind or not found.whole
+
+
 @dataclass(frozen=True)
 class Asked:
-    """What never changes of an operation; `names` keeps what was derived for a generation."""
+    """What never changes of an operation; `names` keeps what was derived for a generation.
+
+    `pages` are the values that were hidden and that later calls need, by the digest of their payload.
+    """
 
     contract: Contract
     input: Json
     salt: bytes
     names: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    pages: dict[str, Page] = field(default_factory=dict[str, Page])
+    hidden: Hidden = field(default_factory=Hidden)
 
 
 class DerivedFrom(TypedDict):
@@ -80,6 +115,7 @@ class Case:
     ledger_id: str
     record: Record
     asked: Asked
+    saved: Mapping[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Json]])
 
     @property
     def standing(self) -> Standing:
@@ -93,13 +129,27 @@ class Case:
 
     def at(self, record: Record) -> "Case":
         """The same operation at a later moment."""
-        return Case(self.ledger_id, record, self.asked)
+        return replace(self, record=record)
+
+    def knowing(self, digest: str, values: dict[str, Json]) -> "Case":
+        """The same operation, and what a step saved that is kept under `digest`."""
+        return replace(self, saved={**self.saved, digest: values})
+
+    def values(self, steps: Mapping[str, Ref]) -> dict[str, Json]:
+        """What those steps saved, by step: the root `steps`. Raises NotFound: a request is never rendered without what it needs."""
+        unknown = [step for step, ref in steps.items() if ref.digest not in self.saved]
+        if unknown:
+            raise NotFound(f"what the step {unknown[0]} saved is not there")
+        return {step: self.saved[ref.digest] for step, ref in steps.items()}
 
     def token(self, generation: int) -> str | None:
-        """The idempotency token of a generation, or None if the contract has none."""
+        """The idempotency token of a generation, or None if the contract has none; a step's, for the present one alone."""
         token = self.contract.create.token
-        if token is None or token.source:
+        if token is None:
             return None
+        if token.source:
+            known = generation == self.standing.generation and not self.standing.final
+            return token_of(token.source, self.values(self.standing.steps)) if known else None
 
         def derive() -> str:
             return token.shaped(token_digest(self.asked.salt, **self._derived_from(generation)))
@@ -131,7 +181,7 @@ class Case:
         values: dict[str, object] = {
             "input": self.asked.input,
             "target": dict(opened.target),
-            "files": {},
+            "files": files_root(opened.files),
             "operation": {
                 "id": self.record.stream,
                 "tenant": opened.tenant,
@@ -139,15 +189,22 @@ class Case:
                 "reason": opened.reason or "",
             },
             "trace_id": opened.trace_id,
-            "deadlines": {name: span / 1000 for name, span in deadlines.items()},
+            "deadlines": {name: span // 1000 if span % 1000 == 0 else span / 1000 for name, span in deadlines.items()},
             "mark": self.mark(standing.generation),
             "call_id": call_id,
-            "job": standing.job,
+            "steps": {} if standing.final else self.values(standing.steps),
+            "job": self._job(),
             "observed": observed,
             "phase": standing.phase,
             **roots,
         }
         return Scope(**values)  # pyright: ignore[reportArgumentType]
+
+    def _job(self) -> dict[str, Json] | None:
+        """The job with the values that its record hides. Raises NotFound: no request is rendered with what stands in their place."""
+        if any(digest not in self.asked.pages for digest in self.standing.sensitive):
+            raise NotFound("what was hidden in the record of the job is not there")
+        return real_job(self.standing.job, self.asked.pages.values())
 
     def policy(self, *, max_bytes: int, send_by: float | None = None, total_s: float | None = None) -> CallPolicy:
         """The limits and the allowed origins of one call."""
@@ -163,15 +220,13 @@ class Case:
             parallel=http.limits.parallel,
             per_second=http.limits.requests_per_second,
             send_by=send_by,
+            spent=None if http.quota is None else partial(spent_until, http.quota),
         )
 
 
 def auth_use(auth: Auth) -> AuthUse:
     """A contract's authentication as the executor takes it."""
-    kinds = {"none", "bearer", "basic", "headers", "query"}
-    if auth.kind not in kinds:
-        raise ValueError(f"authentication of kind {auth.kind} is not carried")
-    return AuthUse(kind=auth.kind, credential=auth.credential, templates=auth.templates)  # pyright: ignore[reportArgumentType]
+    return AuthUse(auth.kind, auth.credential, auth.templates, service=auth.service or "", region=auth.region or "")
 
 
 def call_id(stream: str, *parts: object) -> str:
@@ -186,6 +241,7 @@ class Cases:
         self._ledger: Ledger = world.ledger
         self._contracts: Recent[str, Contract] = Recent(256)
         self._asked: Recent[str, Asked] = Recent(INPUT_BYTES_KEPT)
+        self._saved: Recent[str, dict[str, Json]] = Recent(SAVED_BYTES_KEPT)
 
     async def load(self, stream: str, known: Known | None) -> Case:
         """The operation as it stands. Raises UnknownStream, LedgerRegressed."""
@@ -194,7 +250,10 @@ class Cases:
         except UnknownStream:
             raise UnknownStream(f"the ledger holds no operation {stream}", hint="is this the ledger it was started with?") from None
         asked = self._asked.get(stream) or await self._read(record)
-        return Case(self._ledger.ledger_id, record, asked)
+        for digest in record.standing.sensitive:
+            if digest not in asked.pages:
+                asked.pages[digest] = Page.from_bytes(await self._ledger.payload(digest))
+        return Case(self._ledger.ledger_id, record, asked, await self._values(record.standing))
 
     async def _read(self, record: Record) -> Asked:
         opened = record.standing.opened
@@ -205,6 +264,17 @@ class Cases:
         kept, salt = await self._ledger.payloads(opened.input.ref, opened.salt.digest)
         asked = Asked(contract=contract, input=cast("Json", json.loads(committed_value(kept))), salt=salt)
         return self._asked.put(record.stream, asked, weight=ASKED_BYTES + len(kept))
+
+    async def _values(self, standing: Standing) -> dict[str, dict[str, Json]]:
+        """What the steps of the present generation saved. Raises NotFound."""
+        return {} if standing.final else {ref.digest: await self._kept(ref) for ref in standing.steps.values()}
+
+    async def _kept(self, ref: Ref) -> dict[str, Json]:
+        values = self._saved.get(ref.digest)
+        if values is not None:
+            return values
+        kept = await self._ledger.payload(ref.digest)
+        return self._saved.put(ref.digest, values_of(kept), weight=ASKED_BYTES + len(kept))
 
 
 async def frozen_request(ledger: Ledger, digest: str) -> Request:

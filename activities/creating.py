@@ -3,26 +3,28 @@
 * No byte leaves before the intent, with the digest of the exact bytes, is durable; nor later than `send_until`.
 * Every later attempt of a generation sends the stored bytes of the first and adds only authentication.
 * An intent without an outcome is closed before anything else: as recovered from the last heartbeat, or as lost.
+* A stored file that is lost or changed is found before the intent: nothing is sent, and the record says why.
 * A create sends nothing at its deadline, nor where the token no longer protects.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
 
 from pydantic import ValidationError
 from temporalio import activity
 
 from activities import options
 from activities.beating import Pulse, last_answer
-from activities.calling import http_facts, keep_observed, read, recorded, request_facts, words_of
+from activities.calling import http_facts, keep_observed, read, recorded, request_facts, sealed, unanswered, words_of
 from activities.case import Case, call_id, frozen_request
 from activities.judging import judge_execution
 from activities.owning import append_as_owner, append_fact
 from activities.ports import Record, World
+from activities.veiling import hide, notice, veiled
 from activities.waiting import again, next_instant
-from domain.errors import AddressError, RenderError
+from domain.errors import AddressError, NotFound, RenderError, Unreachable
 from domain.evidence import Clock, CreateExchange, Evidence, Intent, Words, instant, instant_text
 from domain.exchange import Exchange, NoAnswer, Request
 from domain.guards import replayable
@@ -54,13 +56,24 @@ async def close_open_intent(world: World, case: Case, *, turn: int) -> Case:
     if opened is None:
         return case
     fact = _recovered(opened.generation, opened.attempt)
-    if fact is None:
+    if fact is None or not await _is_kept(world, fact):
         now = instant(world.clocks.now())
         fact = CreateExchange(
             at=now, actor=world.identity, meaning="ambiguous", generation=opened.generation, attempt=opened.attempt, word="lost",
             recovered="lost", next_at=now,
         )  # fmt: skip
-    return case.at(await append_fact(world, case.record.stream, fact, turn=turn))
+    return case.at(await append_fact(world, case, fact, turn=turn))
+
+
+async def _is_kept(world: World, fact: CreateExchange) -> bool:
+    """What later calls need of what was hidden in it is in the ledger: without that, a job that is known can't be read."""
+    if fact.sensitive is None:
+        return True
+    try:
+        await world.ledger.payload(fact.sensitive.digest)
+    except NotFound:
+        return False
+    return True
 
 
 def _recovered(generation: int, attempt: int) -> CreateExchange | None:
@@ -99,15 +112,16 @@ async def prepare(world: World, case: Case, *, turn: int) -> tuple[Case, Prepare
     """Judge and record the intent in one transaction. None if policy or the state does not let this be sent."""
     standing = case.standing
     attempt, at = standing.attempts + 1, instant(world.clocks.now())
-    send_by = world.clocks.monotonic() + options.SEND_WITHIN.total_seconds()
     try:
-        request = await _frozen(world, case, at)
+        request = await sealed(world, await _frozen(world, case, at))
     except (RenderError, AddressError) as error:
         return case.at(await _unrenderable(world, case, error.message, attempt, turn=turn)), None
+    # Only now: reading a large file may take longer than there is between judging and the first byte.
+    judged, send_by = instant(world.clocks.now()), world.clocks.monotonic() + options.SEND_WITHIN.total_seconds()
     facts, payload = request_facts(request)
     intent = Intent(
-        at=at, actor=world.identity, meaning="create", generation=standing.generation, attempt=attempt, request=facts,
-        send_until=at + options.SEND_WITHIN,
+        at=at, actor=world.identity, meaning="create", generation=standing.generation, attempt=attempt, request=hide(case, facts),
+        send_until=judged + options.SEND_WITHIN,
     )  # fmt: skip
 
     ours = False
@@ -117,9 +131,11 @@ async def prepare(world: World, case: Case, *, turn: int) -> tuple[Case, Prepare
         ours = False
         still = _due(current) and current.open_attempt is None
         same = (current.generation, current.attempts + 1) == (intent.generation, intent.attempt)
-        if not still or not same or (current.uncertain and not replayable(current, at)):
+        ends = _sending_ends(current)
+        over = ends is not None and judged >= ends  # while a large file was read
+        if not still or not same or over or (current.uncertain and not replayable(current, judged)):
             return []
-        policy = judge_execution(world, case.record.stream, current, at=at, actor=world.identity)
+        policy = judge_execution(world, case.record.stream, current, at=judged, actor=world.identity)
         ours = policy.meaning in {"unattended", "covered"}
         return [policy, intent] if ours else [policy]
 
@@ -134,9 +150,12 @@ async def _frozen(world: World, case: Case, at: datetime) -> Request:
     standing = case.standing
     if standing.request is not None:
         return await frozen_request(world.ledger, standing.request.digest)
+    token = case.token(standing.generation)
+    if token is None and case.contract.create.token is not None:
+        raise RenderError("the token that a step was to give has no value")
     scope = case.scope(
         call_id=call_id(case.record.stream, "create", standing.generation),
-        token=case.token(standing.generation),
+        token=token,
         token_sent_at=instant_text(at),
     )
     return render(case.contract, case.contract.create.request, scope)
@@ -147,7 +166,7 @@ async def _unrenderable(world: World, case: Case, message: str, attempt: int, *,
         at=instant(world.clocks.now()), actor=world.identity, meaning="refused", generation=case.standing.generation, attempt=attempt,
         word="unrenderable", words=Words(message=message),
     )  # fmt: skip
-    return await append_fact(world, case.record.stream, fact, turn=turn)
+    return await append_fact(world, case, fact, turn=turn)
 
 
 async def attempt(world: World, case: Case, pulse: Pulse, *, turn: int) -> Case:
@@ -157,7 +176,7 @@ async def attempt(world: World, case: Case, pulse: Pulse, *, turn: int) -> Case:
         return case
     pulse.witness(case.record.seq, case.record.hash)
     if activity.is_cancelled():
-        return case.at(await append_fact(world, case.record.stream, _not_sent(world, prepared), turn=turn))
+        return case.at(await append_fact(world, case, _not_sent(world, prepared), turn=turn))
     return case.at(await send(world, prepared, pulse, turn=turn))
 
 
@@ -175,9 +194,15 @@ async def send(world: World, prepared: Prepared, pulse: Pulse, *, turn: int) -> 
     policy = case.policy(max_bytes=case.contract.http.limits.response_bytes, send_by=prepared.send_by)
     exchange = await world.provider.exchange(prepared.request, policy)
     fact, payloads = await _fact(world, prepared, exchange)
+    notice(case, exchange)
+    fact, pages = await veiled(world, case, fact)
+    if pages:
+        # Ahead of the heartbeat, from which the next attempt may have to recover. If it fails the append may still succeed.
+        with suppress(Unreachable):
+            await world.ledger.put_payloads(case.record.stream, pages)
     pulse.answered(fact.model_dump(mode="json", exclude_defaults=True) | {"meaning": fact.meaning})
     fact = fact.model_copy(update={"http": await recorded(world, case, exchange)})
-    return await append_fact(world, case.record.stream, fact, turn=turn, payloads=payloads)
+    return await append_fact(world, case, fact, turn=turn, payloads=(*payloads, *pages))
 
 
 async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[CreateExchange, Sequence[bytes]]:
@@ -193,8 +218,8 @@ async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[C
     }
     if isinstance(outcome, NoAnswer):
         meaning = "ambiguous" if outcome.sent else "not_sent"
-        base |= {"meaning": meaning, "word": outcome.word, "words": Words(reason=_unanswered(outcome))}
-        return CreateExchange.model_validate(base | {"next_at": again(case, "create", at, None)}), ()
+        base |= {"meaning": meaning, "word": outcome.word, "words": unanswered(outcome, at)}
+        return CreateExchange.model_validate(base | {"next_at": again(case, "create", at, outcome.wait_ms)}), ()
     scope = case.scope(
         call_id=call_id(case.record.stream, "create", prepared.generation),
         token=case.token(prepared.generation),
@@ -214,24 +239,6 @@ async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[C
     elif reading.meaning != "finished":
         base["next_at"] = again(case, "create", at, reading.delay_ms)
     return CreateExchange.model_validate(base), payloads
-
-
-def _unanswered(outcome: NoAnswer) -> str:
-    if outcome.sent:
-        return "no answer came; whether it was carried out is not known"
-    why = _UNSENT.get(outcome.word)
-    return f"nothing was sent: {why}" if why else "nothing was sent"
-
-
-_UNSENT: Final[Mapping[str, str]] = {
-    "refused_connection": "the connection was refused",
-    "dns": "the host's name has no address",
-    "tls": "the host's certificate or TLS was not accepted",
-    "connect_timeout": "no connection in time",
-    "address": "the rules of addresses forbid where it would go",
-    "credential": "the credential is not there, or is not for this origin and tenant; `doctor` names those that are missing",
-}
-"""What whoever waits can do something about."""
 
 
 def first_poll(case: Case, now: datetime, hint_ms: int | None) -> datetime:

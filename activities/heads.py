@@ -19,7 +19,7 @@ def head_of(record: Record, now: datetime) -> Head:
         hash=record.hash,
         step=step.name,
         until=step.until,
-        http_total_ms=standing.facts.http_total_ms,
+        http_total_ms=standing.facts.http_total_ms + standing.facts.before_ms.get(step.name, 0),
         attention=standing.attention,
         wake_reads=standing.state in OVERDUE,
         card=_card(record, now),
@@ -37,6 +37,7 @@ def _card(record: Record, now: datetime) -> Card:
         why=why_of(standing),
         remote_state=standing.remote_state,
         progress=progress_text(standing.progress),
+        counts=standing.counted,
         effect=standing.effect,
         choices=choices(standing, now),
     )

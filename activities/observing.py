@@ -1,6 +1,6 @@
 """Reading the status: once at least, then as often as the next delay is short enough to hold.
 
-* A failed read decides nothing: it is recorded and repeated.
+* A failed read decides nothing: it is recorded and repeated. So is one whose `before` steps, done anew each time, were not all done.
 * At the deadline one last reading is made; if it does not end the waiting, the clock is appended by this same activity.
 * A reading that began before the first terminal observation can contradict nothing: its beginning is recorded.
 """
@@ -8,10 +8,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from activities.calling import keep_observed, read, recorded, words_of
+from activities.calling import keep_observed, read, recorded, unanswered, words_of
 from activities.case import Case, call_id
 from activities.owning import append_fact
 from activities.ports import World
+from activities.stepping import UNRENDERABLE, Before, StepDone, run_before
 from activities.waiting import next_instant
 from domain.errors import AddressError, RenderError
 from domain.evidence import Observation, Words, instant
@@ -28,25 +29,52 @@ async def read_status(world: World, case: Case, *, turn: int, woken: bool = Fals
     assert observe is not None
     scope_id = call_id(case.record.stream, "observe", case.standing.reads + 1)
     began = instant(world.clocks.now())
+    before = await run_before(world, case, observe.before, case.scope(call_id=scope_id))
+    if before.stopped is not None:
+        fact = _stopped(world, case, observe, before, before.stopped, began, turn=turn)
+        return case.at(await append_fact(world, case, fact, turn=turn))
     try:
-        request = render(case.contract, observe.request, case.scope(call_id=scope_id))
+        request = render(case.contract, observe.request, before.scope)
     except (RenderError, AddressError) as error:
-        fact = _failed(world, case, began, error.message, turn=turn)
-        return case.at(await append_fact(world, case.record.stream, fact, turn=turn))
-    fact, payloads = await _reading(world, case, observe, request, scope_id, began, turn=turn, woken=woken)
-    return case.at(await append_fact(world, case.record.stream, fact, turn=turn, payloads=payloads))
+        fact = _failed(world, case, before, began, error.message, turn=turn)
+        return case.at(await append_fact(world, case, fact, turn=turn))
+    fact, payloads = await _reading(world, case, observe, request, before, began, turn=turn, woken=woken)
+    return case.at(await append_fact(world, case, fact, turn=turn, payloads=payloads))
 
 
-def _failed(world: World, case: Case, began: datetime, message: str, *, turn: int) -> Observation:
+def _failed(world: World, case: Case, before: Before, began: datetime, message: str, *, turn: int) -> Observation:
     at = instant(world.clocks.now())
     return Observation(
-        at=at, actor=world.identity, meaning="failed", word="unrenderable", began=began, turn=turn, words=Words(message=message),
-        next_at=_next(case, at, None, woken=False),
+        at=at, actor=world.identity, meaning="failed", word=UNRENDERABLE, began=began, turn=turn, words=Words(message=message),
+        next_at=_next(case, at, None, woken=False), before=before.seen,
     )  # fmt: skip
 
 
+def _stopped(world: World, case: Case, observe: Observe, before: Before, stopped: StepDone, began: datetime, *, turn: int) -> Observation:
+    """A reading that was not made, because a step ahead of it was not done."""
+    at = instant(world.clocks.now())
+    meaning = "failed" if stopped.meaning == "again" or stopped.word == UNRENDERABLE else stopped.meaning
+    refused = round(observe.poll.cap.total_seconds() * 1000)
+    hint_ms = refused if meaning == "refused" else stopped.delay_ms
+    violation = {"why": stopped.why, "word": before.word} if meaning == "violation" else None
+    return Observation.model_validate(
+        {
+            "at": at,
+            "actor": world.identity,
+            "meaning": meaning,
+            "word": before.word,
+            "began": began,
+            "turn": turn,
+            "words": stopped.words,
+            "violation": violation,
+            "next_at": None if violation else _next(case, at, hint_ms, woken=False),
+            "before": before.seen,
+        }
+    )
+
+
 async def _reading(
-    world: World, case: Case, observe: Observe, request: Request, scope_id: str, began: datetime, *, turn: int, woken: bool
+    world: World, case: Case, observe: Observe, request: Request, before: Before, began: datetime, *, turn: int, woken: bool
 ) -> tuple[Observation, Sequence[bytes]]:
     exchange = await world.provider.exchange(request, case.policy(max_bytes=case.contract.http.limits.response_bytes))
     at, outcome = instant(world.clocks.now()), exchange.outcome
@@ -57,11 +85,13 @@ async def _reading(
         "http": await recorded(world, case, exchange),
         "turn": turn,
         "woken": woken,
+        "before": before.seen,
     }
     if isinstance(outcome, NoAnswer):
-        base |= {"meaning": "failed", "word": outcome.word, "next_at": _next(case, at, None, woken=woken)}
+        base |= {"meaning": "failed", "word": outcome.word, "words": unanswered(outcome, at)}
+        base |= {"next_at": _next(case, at, outcome.wait_ms, woken=woken)}
         return Observation.model_validate(base), ()
-    scope = case.scope(call_id=scope_id)
+    scope = before.scope
     compare = case.standing.compare_due
     reading = await read(lambda: read_observe(case.contract, outcome, scope, at, compare=compare), outcome)
     base |= {
@@ -71,6 +101,9 @@ async def _reading(
         "remote_state": reading.remote_state,
         "provider_at": reading.at,
         "progress": reading.progress,
+        "counts": reading.counts,
+        "counts_problem": reading.counts_problem,
+        "undecided": reading.undecided,
         "words": words_of(reading),
     }
     payloads: Sequence[bytes] = ()

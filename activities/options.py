@@ -65,6 +65,15 @@ STEPS: dict[str, StepOptions] = {
     "cancel": StepOptions(
         "ask the provider to cancel", QUEUE_EFFECTS, ActivityCancellationType.WAIT_CANCELLATION_COMPLETED, APPEND_TIME, True, False
     ),
+    # The operation has ended: no decision changes what is sent.
+    "undo": StepOptions(
+        "undo what was prepared for a job that was never created",
+        QUEUE_EFFECTS,
+        ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        APPEND_TIME,
+        False,
+        False,
+    ),
     # A list may have many pages.
     "reconcile": StepOptions(
         "look for the job of an unanswered request", QUEUE_READS, ActivityCancellationType.TRY_CANCEL, timedelta(minutes=15), True, True

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 
 from temporalio import activity
 
+from activities.case import Case
 from activities.ports import Decide, Owner, Record, World
+from activities.veiling import veiled
 from domain.errors import StaleOwner, Unreachable
 from domain.evidence import CreateExchange, Evidence, Late
 from domain.lifecycle import next_step
@@ -47,9 +49,15 @@ async def append_as_owner(
     return await world.ledger.append(stream, decide, owner=owner, known=known, payloads=payloads)
 
 
-async def append_fact(world: World, stream: str, fact: Evidence, *, turn: int, payloads: Sequence[bytes] = ()) -> Record:
-    """Append what a provider did: with the move it allows if we own the stream, else as a note. Never loses it."""
+async def append_fact(world: World, case: Case, fact: Evidence, *, turn: int, payloads: Sequence[bytes] = ()) -> Record:
+    """Append what a provider did, without what is sensitive in it: with the move it allows if we own the stream, else as a note.
+
+    Never loses it.
+    """
     expected = True
+    stream = case.record.stream
+    fact, pages = await veiled(world, case, fact)
+    payloads = (*payloads, *pages)
 
     def decide(standing: Standing) -> Sequence[Evidence]:
         nonlocal expected

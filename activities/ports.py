@@ -176,6 +176,14 @@ class Staged(Protocol):
         ...
 
 
+BELOW = ".parts"
+
+
+def staged_below(staging: str, name: str) -> str:
+    """The staging key of something that belongs to another staged object, and is forgotten with it."""
+    return f"{staging}{BELOW}/{name}"
+
+
 class ResultStore(Protocol):
     """Objects by key. What is staged is durable and invisible; what is published was verified."""
 
@@ -200,7 +208,7 @@ class ResultStore(Protocol):
         ...
 
     async def discard(self, staging: str) -> None:
-        """Forget a staged object. Safe to repeat."""
+        """Forget a staged object, and whatever is staged below it (`staged_below`). Safe to repeat."""
         ...
 
     def read(self, key: str) -> AsyncIterator[bytes]:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities import cancelling, collecting, creating, observing, options, reconciling
+from activities import cancelling, collecting, creating, observing, options, preparing, reconciling, undoing
 from activities.beating import Pulse, beating, last_witness
 from activities.case import Case, Cases
 from activities.deadlines import end_at_deadline
@@ -51,10 +51,24 @@ class ProviderActivities:
                 if self._named(case) == "create":
                     # First wait, then look at the clock: nothing is sent at the deadline.
                     await self._until_due(case, pulse)
+                    case = await finished(preparing.prepare(world, case, pulse, turn=step.turn))
+                if preparing.is_ready(case):
                     case = await creating.end_at_deadline(world, case, turn=step.turn)
-                if self._named(case) == "create":
+                if preparing.is_ready(case):
                     case = await finished(creating.attempt(world, case, pulse, turn=step.turn))
                 return self._moved(case, pulse, "create")
+
+    @activity.defn(name="undo")
+    async def undo(self, step: StepInput) -> Head:
+        """Undo what the steps of an operation left that ended without a commit."""
+        world = self._world
+        with as_failures():
+            async with beating() as pulse:
+                case = await self._load(step, pulse)
+                if self._named(case) == "undo":
+                    await self._until_due(case, pulse)
+                    case = await finished(undoing.undo(world, case, turn=step.turn))
+                return self._moved(case, pulse, "undo")
 
     @activity.defn(name="observe")
     async def observe(self, step: StepInput) -> Head:

@@ -12,19 +12,18 @@
 * Nothing here can create anything.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, cast
-from urllib.parse import urljoin
 
-from activities.calling import read, recorded
+from activities.calling import read, recorded, unanswered
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact, late_of
 from activities.ports import World
 from activities.waiting import again
 from domain import lookups as reading
+from domain.calls import PAGES_WITHIN
 from domain.calls import Lookup as LookupModel
 from domain.contract import Contract
 from domain.errors import AddressError, RenderError
@@ -33,14 +32,12 @@ from domain.exchange import Answer, NoAnswer, Request
 from domain.expressions import Scope
 from domain.lifecycle import next_step
 from domain.lookups import MAX_CANDIDATES, Found
-from domain.origins import check_address
+from domain.paging import Trail, next_page, page_root
 from domain.rendering import render
 from domain.standing import Standing, State
 
 WINDOW_SLACK = timedelta(minutes=1)
 SKEW = timedelta(minutes=1)
-WALK_FOR = timedelta(minutes=10)
-"""A list that takes longer is not read to its end; an attempt has 15 minutes."""
 
 _LATER: Final[frozenset[State]] = frozenset({"proposed", "awaiting_approval", "approved"})
 """Before an attempt of a new generation there is nothing that a late answer of an older one could settle: it waits."""
@@ -87,7 +84,7 @@ async def look_up(world: World, case: Case, *, turn: int) -> Case:
     else:
         seen = await (_ask(world, case, lookup, scope, reading.read_get) if lookup.by == "get" else _list(world, case, lookup, scope))
         fact = _fact(world, case, lookup, index, seen, began)
-    return case.at(await append_fact(world, case.record.stream, fact, turn=turn))
+    return case.at(await append_fact(world, case, fact, turn=turn))
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class Walk:
 
     jobs: dict[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Json]])
     items: int = 0
-    cursors: set[str] = field(default_factory=set[str])
+    trail: Trail = field(default_factory=Trail)
 
     def take(self, page: Found) -> str | None:
         """Add a page; why it cannot go on after it, if it cannot."""
@@ -143,11 +140,7 @@ class Walk:
                 self.jobs.setdefault(str(job["id"]), job)
         if self.items > reading.MAX_ITEMS:
             return TOO_LONG
-        cursor = json.dumps([page.next, page.next_url])
-        again = cursor in self.cursors
-        if (page.next, page.next_url) != (None, None):  # pages that are counted have no cursor
-            self.cursors.add(cursor)
-        return "the list leads back to a page that was read" if again else None
+        return "the list leads back to a page that was read" if self.trail.leads_back(page.leads) else None
 
 
 TOO_LONG = "the list is longer than can be read"
@@ -156,18 +149,16 @@ TOO_LONG = "the list is longer than can be read"
 async def _list(world: World, case: Case, lookup: LookupModel, scope: Scope) -> Seen:
     """Page by page. A page that fails decides nothing, whatever the pages before it showed."""
     assert lookup.pages is not None
-    walk, until = Walk(), world.clocks.monotonic() + WALK_FOR.total_seconds()
+    walk, until = Walk(), world.clocks.monotonic() + PAGES_WITHIN.total_seconds()
     page, asked = Found("page"), None
     for index in range(lookup.pages.limit):
-        here = replace(
-            scope, call_id=f"{scope.call_id}.{index}", page={"next": page.next, "index": index, "number": index + 1}
-        )  # fmt: skip
-        seen = await _ask(world, case, lookup, here, reading.read_page, url=page.next_url, base=asked)
+        here = replace(scope, call_id=f"{scope.call_id}.{index}", page=page_root(index, page.leads))
+        seen = await _ask(world, case, lookup, here, reading.read_page, url=page.leads.next_url, base=asked)
         if seen.found.meaning != "page":
             return seen
         page, asked = seen.found, seen.asked
         stuck = walk.take(page)
-        if not page.more:
+        if not page.leads.more:
             return replace(seen, candidates=tuple(walk.jobs.values()))
         if stuck or world.clocks.monotonic() > until:
             return replace(seen, found=Found("failed", message=stuck or TOO_LONG))
@@ -181,31 +172,26 @@ async def _ask(
     world: World, case: Case, lookup: LookupModel, scope: Scope, how: Reader, *, url: str | None = None, base: str | None = None
 ) -> Seen:
     try:
-        request = _rendered(case, lookup, scope) if url is None or base is None else _next_page(case, lookup, scope, url, base)
+        request = _rendered(case, lookup, scope, url, base)
     except (RenderError, AddressError) as error:
         return Seen(Found("failed", word="unrenderable", message=error.message))
     exchange = await world.provider.exchange(request, case.policy(max_bytes=case.contract.http.limits.response_bytes))
     outcome = exchange.outcome
     if isinstance(outcome, NoAnswer):
-        return Seen(Found("failed", word=outcome.word), await recorded(world, case, exchange))
+        said = unanswered(outcome, world.clocks.now())
+        return Seen(
+            Found("failed", word=outcome.word, reason=said.reason, delay_ms=outcome.wait_ms), await recorded(world, case, exchange)
+        )
     now = instant(world.clocks.now())
     found = await read(lambda: how(case.contract, lookup, outcome, scope, now), outcome)
     return Seen(found, await recorded(world, case, exchange), request.url)
 
 
-def _rendered(case: Case, lookup: LookupModel, scope: Scope) -> Request:
+def _rendered(case: Case, lookup: LookupModel, scope: Scope, url: str | None, base: str | None) -> Request:
     assert lookup.request is not None
-    return render(case.contract, lookup.request, scope)
-
-
-def _next_page(case: Case, lookup: LookupModel, scope: Scope, url: str, base: str) -> Request:
-    """A provider's own address of the next page, which may be relative to the page before: data, never a template."""
-    assert lookup.request is not None
-    check_address(url)
-    if url.startswith("//"):
-        raise AddressError("an address that begins with //")
-    literal = urljoin(base, url).replace("${", "$${")
-    return render(case.contract, lookup.request.model_copy(update={"path": None, "url": literal, "query": {}}), scope)
+    if url is None or base is None:
+        return render(case.contract, lookup.request, scope)
+    return next_page(case.contract, lookup.request, scope, url, base)
 
 
 def _fact(world: World, case: Case, lookup: LookupModel, index: int, seen: Seen, began: datetime) -> Lookup:

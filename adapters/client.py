@@ -1,6 +1,8 @@
 """What a person or program does with operations: start, look, wait, decide. The command line and the gateway are thin over this.
 
 * Looking needs the ledger alone. Starting and deciding reach Temporal first, so that nothing is opened which cannot be started.
+* Files that are handed in are in the result store, read back, before the operation is opened. Where an operation of that id or key is there
+  already, they are only compared with its own.
 * Opening comes before the workflow; an equal operation that is there already is the answer (`created: false`), and one whose
   workflow is missing is started. Whoever asks for something else under a taken id or key learns nothing of what has it.
 * A decision is sent, then its recorded verdict is waited for. What has ended takes no more: that is refused here and kept as a note.
@@ -8,10 +10,12 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from ulid import ULID
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 
     from domain.opening import Asked
 
+NO_PATHS: Mapping[str, Path] = MappingProxyType({})
 VERDICT_WITHIN = timedelta(seconds=30)
 _POLL_FIRST, _POLL_MOST = 0.05, 0.5
 
@@ -75,26 +80,43 @@ class Sakshi:
 
     # --- start ----------------------------------------------------------------------------------------------------------
 
-    async def open_and_start(self, asked: "Asked", *, id: str | None = None) -> Started:
-        """Open an operation and start its workflow, or find the equal one. Raises BadInput, Refused, Unreachable."""
+    async def open_and_start(self, asked: "Asked", *, id: str | None = None, paths: Mapping[str, Path] = NO_PATHS) -> Started:
+        """Open an operation and start its workflow, or find the equal one. Raises BadInput, Refused, Unreachable, Tampered.
+
+        `paths` are files by the names that the contract gives them; `asked.files` are in the result store already.
+        """
         from adapters.workflow_starts import start
-        from domain.opening import check_asked, check_callers_id
+        from domain.opening import check_asked, check_callers_id, check_file_name
 
         if id is not None:
             check_callers_id(id, "an id")
         check_asked(asked)
+        for name in paths:
+            check_file_name(asked.contract, name)
         if asked.contract.version == 0 and not self.settings.drafts:
             raise Refused(f"{asked.contract.contract} is a draft (version 0)", hint="set SAKSHI_DRAFTS=true to run drafts")
         client = await self.temporal()
         name = asked.contract.contract
         stream = id or f"{name}-{str(ULID()).lower()}"
-        found = await self._open(asked, stream, named=id is not None or asked.key is not None)
+        found = await self._take_and_open(asked, stream, paths, named=id is not None or asked.key is not None)
         if not found.record.standing.final:
             await start(client, self.ledger, found.record)
         return Started(found.record.stream, found.created)
 
-    async def _open(self, asked: "Asked", stream: str, *, named: bool) -> OpenedStream:
-        """`named`: by whoever asks, so that there may be one of that name already."""
+    async def _take_and_open(self, asked: "Asked", stream: str, paths: Mapping[str, Path], *, named: bool) -> OpenedStream:
+        if not asked.contract.files and not paths:
+            return await self._open(asked, stream, named=named)
+        from adapters.file_intake import taken_in
+        from adapters.result_store import ObstoreResults
+
+        store = ObstoreResults(self.settings.results)
+        async with taken_in(
+            store, asked.contract, tenant=asked.tenant, input=asked.input, target=asked.target, paths=paths, stored=asked.files
+        ) as intake:
+            return await self._open(replace(asked, files=intake.files), stream, named=named, keep=intake.keep)
+
+    async def _open(self, asked: "Asked", stream: str, *, named: bool, keep: Callable[[], Awaitable[None]] | None = None) -> OpenedStream:
+        """`named`: by whoever asks, so that there may be one of that name already. `keep` has the files stored that entry 0 names."""
         from domain.opening import Drawn, opening
 
         for attempt in range(2):
@@ -103,6 +125,8 @@ class Sakshi:
                 salt = await self.ledger.salt_for(stream=stream, tenant=asked.tenant, contract=asked.contract.contract, key=asked.key)
             drawn = Drawn(salt or secrets.token_bytes(SALT_BYTES), secrets.token_bytes(SALT_BYTES), secrets.token_hex(16))
             opened, payloads = opening(asked, drawn, at=self._clocks.now())
+            if keep is not None and salt is None:
+                await keep()
             try:
                 return await self.ledger.open(Opening(stream, opened, asked.contract.canonical, payloads))
             except Refused:

@@ -8,51 +8,29 @@
 
 import difflib
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Final
 
-import yaml
-from pydantic import JsonValue
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from adapters.strict_yaml import Bounds, Parsed, read_yaml
+from domain.case_checking import check_cases
+from domain.cases import Cases
 from domain.contract import Contract
-from domain.contract_loading import parse_contract, safety
+from domain.contract_checks import Problem
+from domain.contract_loading import findings, found_in, holes_in, parse_contract, validated
 from domain.errors import BadContract, Finding, NotFound
 
 MAX_BYTES: Final = 256 * 1024
 MAX_NODES: Final = 10_000
 MAX_DEPTH: Final = 64
+BOUNDS: Final = Bounds("a contract", MAX_BYTES, MAX_NODES, MAX_DEPTH)
 
 _FILE: Final = re.compile(r"([a-z][a-z0-9_.-]*?)(?:@([0-9]+))?\.yaml")
-_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)")
-_DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
-_WORDS: Final[dict[str, JsonValue]] = {"true": True, "false": False, "null": None, "~": None, "": None}
-
-
-@dataclass(slots=True)
-class _Node:
-    """A value with its place, and how many nodes it is when every alias below it is written out."""
-
-    line: int
-    column: int
-    value: JsonValue = None
-    entries: dict[str, "_Node"] | None = None
-    items: "list[_Node] | None" = None
-    keys: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-    size: int = 1
-    depth: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """A file as JSON, and the place of every path."""
-
-    document: JsonValue
-    positions: dict[tuple[str | int, ...], tuple[int, int]]
 
 
 class ContractFolder:
@@ -78,7 +56,7 @@ class ContractFolder:
     def _files(self) -> Iterator[tuple[str, str | None, Path]]:
         for path in sorted(self._path.glob("*.yaml")):
             found = _FILE.fullmatch(path.name)
-            if found and not path.name.endswith(".cases.yaml"):
+            if found and not is_cases(path):
                 yield found[1], found[2], path
 
     def _not_found(self, reference: str, name: str) -> NotFound:
@@ -90,6 +68,8 @@ class ContractFolder:
 def load(path: Path) -> Contract:
     """The contract of one file. Raises NotFound, BadContract."""
     parsed = parse(path)
+    if holes := holes_in(parsed.document, file=str(path), positions=parsed.positions):
+        raise BadContract(holes)
     contract = parse_contract(parsed.document, file=str(path), positions=parsed.positions)
     found = _FILE.fullmatch(path.name)
     if found and (found[1] != contract.contract or found[2] not in (None, str(contract.version))):
@@ -98,13 +78,63 @@ def load(path: Path) -> Contract:
     return contract
 
 
+def cases_beside(path: Path) -> Path:
+    """Where the cases of a contract's file are: `NAME.cases.yaml` beside `NAME.yaml`."""
+    return path.with_name(f"{path.stem}.cases.yaml")
+
+
+def contracts_among(paths: Iterable[Path]) -> list[Path]:
+    """The contracts of these files, each once: cases stand for the contract beside them."""
+    return list(
+        dict.fromkeys(path.with_name(f"{path.name.removesuffix('.cases.yaml')}.yaml") if is_cases(path) else path for path in paths)
+    )
+
+
+def is_cases(path: Path) -> bool:
+    """Whether the file is one of cases, by its name."""
+    return path.name.endswith(".cases.yaml")
+
+
+def load_cases(path: Path) -> Cases:
+    """The cases of one file. Raises NotFound, BadContract."""
+    parsed = parse(path)
+    return validated(Cases, parsed.document, file=str(path), positions=parsed.positions)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChecked:
+    """What was found in one contract's file and in its cases, and how many of these were run."""
+
+    file: str
+    findings: list[Finding]
+    cases: int = 0
+    stories: int = 0
+
+
 def check(path: Path, today: date) -> list[Finding]:
-    """What is wrong with one file, and what it leaves unsafe."""
+    """What is wrong with one file and its cases, what it leaves unsafe, and what may be left as it is."""
+    return check_file(path, today).findings
+
+
+def check_file(path: Path, today: date) -> FileChecked:
+    """The same, with what was run. Raises NotFound if there is no such file."""
     try:
-        parsed = parse(path)
-        return safety(load(path), today=today, file=str(path), positions=parsed.positions)
+        positions = parse(path).positions
+        contract = load(path)
     except BadContract as error:
-        return list(error.findings)
+        return FileChecked(str(path), list(error.findings))
+    beside = cases_beside(path)
+    if not beside.exists():
+        advice = [Problem((), f"cases beside it, in {beside.name}", "no-cases")]
+        return FileChecked(str(path), found_in(contract, today, str(path), positions, advice))
+    try:
+        placed = parse(beside).positions
+        cases = load_cases(beside)
+    except BadContract as error:
+        return FileChecked(str(path), found_in(contract, today, str(path), positions) + list(error.findings))
+    checked = check_cases(contract, cases)
+    found = found_in(contract, today, str(path), positions, checked.unreached, checked.shown)
+    return FileChecked(str(path), found + findings(checked.wrong, str(beside), placed), len(cases.cases), len(cases.stories))
 
 
 def parse(path: Path) -> Parsed:
@@ -118,21 +148,8 @@ def parse(path: Path) -> Parsed:
 
 
 def parse_yaml(data: bytes, file: str) -> Parsed:
-    """Strict YAML as JSON. Raises BadContract."""
-    if len(data) > MAX_BYTES:
-        raise _bad(file, 1, 1, "a file of at most 256 KiB")
-    try:
-        root = _Reader(file).read(data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise _bad(file, data.count(b"\n", 0, error.start) + 1, 1, "UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line, mark.column) if mark is not None else (0, 0)
-        raise _bad(file, line + 1, column + 1, f"YAML ({error.problem})") from None
-    except (yaml.YAMLError, ValueError, OverflowError):  # the scanner lets bad escapes of characters through as ValueError
-        raise _bad(file, 1, 1, "YAML of printable characters") from None
-    positions: dict[tuple[str | int, ...], tuple[int, int]] = {}
-    return Parsed(_plain(root, (), positions), positions)
+    """A contract's strict YAML as JSON. Raises BadContract."""
+    return read_yaml(data, file, BOUNDS)
 
 
 def json_schema() -> JsonSchemaValue:
@@ -148,115 +165,3 @@ class _EditorSchema(GenerateJsonSchema):
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
-
-
-class _Reader:
-    """Builds nodes from YAML's events, so that tags, anchors and directives are seen before anything interprets them."""
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._anchors: dict[str, _Node] = {}
-
-    def read(self, text: str) -> _Node:
-        events = iter(yaml.parse(text, Loader=yaml.SafeLoader))
-        root: _Node | None = None
-        for event in events:
-            match event:
-                case yaml.DocumentStartEvent():
-                    if root is not None or event.version or event.tags:
-                        raise self._wrong(event, "one document, without directives")
-                    root = self._node(next(events), events, 1)
-                case _:
-                    pass
-        if root is None:
-            raise _bad(self._file, 1, 1, "a contract; the file is empty")
-        return root
-
-    def _node(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> _Node:
-        if depth > MAX_DEPTH:
-            raise self._wrong(event, f"at most {MAX_DEPTH} levels")
-        if isinstance(event, yaml.AliasEvent):
-            return self._alias(event, depth)
-        if getattr(event, "tag", None) is not None:
-            raise self._wrong(event, "a value without a tag")
-        node = _Node(*_place(event))
-        match event:
-            case yaml.MappingStartEvent():
-                self._mapping(node, events, depth)
-            case yaml.SequenceStartEvent():
-                self._sequence(node, events, depth)
-            case _:
-                node.value = _scalar(event)
-        anchor: str | None = getattr(event, "anchor", None)
-        if anchor is not None:
-            if anchor in self._anchors:
-                raise self._wrong(event, f"an anchor that is defined once, not &{anchor} again")
-            self._anchors[anchor] = node
-        return node
-
-    def _alias(self, event: yaml.AliasEvent, depth: int) -> _Node:
-        found = self._anchors.get(event.anchor or "")
-        if found is None:
-            raise self._wrong(event, f"an anchor that was completed before *{event.anchor}")
-        if depth + found.depth - 1 > MAX_DEPTH:
-            raise self._wrong(event, f"at most {MAX_DEPTH} levels")
-        return found
-
-    def _mapping(self, node: _Node, events: Iterator[yaml.Event], depth: int) -> None:
-        node.entries = {}
-        while not isinstance(event := next(events), yaml.MappingEndEvent):
-            if not isinstance(event, yaml.ScalarEvent) or event.tag is not None or event.anchor is not None:
-                raise self._wrong(event, "a key that is plain text")
-            if event.value == "<<" and event.implicit[0]:
-                raise self._wrong(event, "no merge key")
-            if event.value in node.entries:
-                raise self._wrong(event, f"the key {event.value} once")
-            node.keys[event.value] = _place(event)
-            node.entries[event.value] = self._add(node, self._node(next(events), events, depth + 1), event)
-
-    def _sequence(self, node: _Node, events: Iterator[yaml.Event], depth: int) -> None:
-        node.items = []
-        while not isinstance(event := next(events), yaml.SequenceEndEvent):
-            node.items.append(self._add(node, self._node(event, events, depth + 1), event))
-
-    def _add(self, parent: _Node, child: _Node, event: yaml.Event) -> _Node:
-        parent.size += child.size
-        parent.depth = max(parent.depth, child.depth + 1)
-        if parent.size > MAX_NODES:
-            raise self._wrong(event, f"at most {MAX_NODES} values, aliases written out")
-        return child
-
-    def _wrong(self, event: yaml.Event, expected: str) -> BadContract:
-        return _bad(self._file, *_place(event), expected)
-
-
-def _place(event: yaml.Event) -> tuple[int, int]:
-    mark = event.start_mark
-    return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-
-
-def _scalar(event: yaml.Event) -> JsonValue:
-    assert isinstance(event, yaml.ScalarEvent), "the parser gives a value where one is due"
-    text = event.value
-    if not event.implicit[0]:
-        return text
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text) if len(text) <= 1_000 else text
-    return float(text) if _DECIMAL.fullmatch(text) else text
-
-
-def _plain(node: _Node, path: tuple[str | int, ...], positions: dict[tuple[str | int, ...], tuple[int, int]]) -> JsonValue:
-    positions.setdefault(path, (node.line, node.column))
-    if node.entries is not None:
-        for name, place in node.keys.items():
-            positions[(*path, name)] = place
-        return {name: _plain(child, (*path, name), positions) for name, child in node.entries.items()}
-    if node.items is not None:
-        return [_plain(child, (*path, index), positions) for index, child in enumerate(node.items)]
-    return node.value
-
-
-def _bad(file: str, line: int, column: int, expected: str) -> BadContract:
-    return BadContract([Finding(file, line, column, "", expected)])

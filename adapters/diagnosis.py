@@ -141,7 +141,7 @@ async def _contracts(settings: Settings) -> AsyncIterator[Finding]:
 
     folder = ContractFolder(settings.contracts_dir)
     credentials = Credentials(folder=settings.secrets, embedded=settings.embedded)
-    wanted: dict[str, list[str]] = {}
+    wanted: dict[tuple[str, str], list[str]] = {}
     for name in folder.names():
         try:
             contract = folder.get(name)
@@ -150,11 +150,11 @@ async def _contracts(settings: Settings) -> AsyncIterator[Finding]:
             continue
         for auth in (contract.http.auth, *contract.http.hosts.values()):
             if auth.credential is not None:
-                wanted.setdefault(auth.credential, []).append(name)
+                wanted.setdefault((auth.credential, auth.kind), []).append(name)
     yield Finding("contracts", "good", f"{len(folder.names())} in {settings.contracts_dir}")
-    for credential, users in sorted(wanted.items()):
+    for (credential, kind), users in sorted(wanted.items()):
         try:
-            yield Finding("credentials", "good", f"{credential} is there (account {credentials.account(credential)})")
+            yield Finding("credentials", "good", f"{credential} is there ({credentials.check(credential, kind)})")
         except SakshiError as error:
             # Not wrong by itself: the command line needs none, and not every contract is used everywhere.
             yield Finding("credentials", "note", f"{error.message}; used by {', '.join(sorted(set(users)))}", error.hint)

@@ -21,7 +21,7 @@ from typing import IO, cast
 
 from activities.ports import Ledger, Record, ResultStore
 from adapters.output_folder import MANIFEST, OutputFolder
-from adapters.showing.dossier import Dossier, Sending
+from adapters.showing.dossier import FAILED_ITEMS, MOST_ITEMS, Dossier, Sending
 from adapters.showing.exchanges import Shown, bodies_of, exchanges_of, request_ids
 from adapters.showing.markdown import code
 from adapters.showing.story import timeline
@@ -106,9 +106,10 @@ async def escalate(dossier: Dossier, results: ResultStore, directory: Path, *, f
         zipped = f"{place.name}.zip"
         if not force:
             beside.refuse_existing([zipped])
-            folder.refuse_existing(["README.md", "timeline.md", "exchanges.json", "chain.jsonl", MANIFEST])
+            folder.refuse_existing(["README.md", "timeline.md", "exchanges.json", "chain.jsonl", FAILED_ITEMS, MANIFEST])
         packing = _Packing(dossier.made_at, stack.enter_context(tempfile.TemporaryFile()))
         faults = await _write_bodies(dossier, results, bodies, packing)
+        faults += await _write_items(dossier, results, folder, packing)
         for name, text in _texts(dossier, faults).items():
             await packing.add(folder, name, text)
         await folder.write_whole(MANIFEST, packing.manifest(dossier))
@@ -160,6 +161,19 @@ async def _write_bodies(dossier: Dossier, results: ResultStore, bodies: OutputFo
         body["file"] = f"{BODIES}/{digest}.bin" if not fates[digest] else None
         body["fate"] = fates[digest] or "written"
     return faults
+
+
+async def _write_items(dossier: Dossier, results: ResultStore, folder: OutputFolder, packing: "_Packing") -> list[str]:
+    """Write the list of the items that did not succeed, if there is one and it is not too long to be sent around."""
+    listed = dossier.standing.failed_items
+    if listed is None or listed.size > MOST_ITEMS:
+        return []
+    opened = dossier.standing.opened
+    data = await kept_body(results, opened.tenant, dossier.record.stream, listed.sha256, listed.size)
+    if isinstance(data, str):
+        return [f"the list of items is {data}"]
+    await packing.add(folder, FAILED_ITEMS, data)
+    return []
 
 
 def _texts(dossier: Dossier, faults: list[str]) -> Mapping[str, bytes]:

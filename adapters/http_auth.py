@@ -2,16 +2,21 @@
 
 The contract says which credential goes to an origin and where in the request it stands (`AuthUse`); the credential's own
 record says of what scheme it is. Both must agree. Texts with `${secret.NAME}` are expanded in one pass: what a secret
-contains is never expanded again.
+contains is never expanded again. A token that has to be fetched first, and a signature over what is sent, are only prepared here:
+`authenticate` does the one, and `http_request.py` the other.
 """
 
+import asyncio
 import base64
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import assert_never
 from urllib.parse import quote
 
+from adapters import oauth, sigv4
 from adapters.addresses import Origin
 from adapters.credentials import Credential, Credentials, Scheme, Secret
 from domain.errors import CredentialError
@@ -24,11 +29,17 @@ MASKED_FROM = 8
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a request gains: headers, and what is appended to its query. `secrets` are all forms to be masked in answers."""
+    """What a request gains: headers, and what is appended to its query. `secrets` are all forms to be masked in answers.
+
+    `client` is the credential whose token is still to be fetched, `token` the one that was; `signature` signs what is sent.
+    """
 
     headers: tuple[tuple[str, Secret], ...] = ()
     query: Secret | None = None
     secrets: tuple[Secret, ...] = ()
+    client: Credential | None = None
+    token: oauth.Token | None = None
+    signature: sigv4.Signature | None = None
 
 
 NOTHING = Applied()
@@ -41,7 +52,25 @@ def names_of(use: AuthUse) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, *from_templates)))
 
 
-def apply(use: AuthUse, credentials: Credentials, origin: Origin, tenant: str) -> Applied:
+async def authenticate(
+    use: AuthUse, credentials: Credentials, origin: Origin, tenant: str, *, tokens: oauth.Tokens, within: float, now: Callable[[], datetime]
+) -> Applied:
+    """`apply`, with the token that it needs: one that is there, or one that is fetched `within` seconds."""
+    applied = apply(use, credentials, origin, tenant, now=now)
+    if applied.signature is not None:
+        await asyncio.to_thread(sigv4.loaded)
+    if applied.client is None:
+        return applied
+    token = await tokens.token(applied.client, within=within)
+    # It may have been long: the record counts as it is now.
+    apply(use, credentials, origin, tenant, now=now)
+    bearer = Secret(f"Bearer {token.value.reveal()}")
+    return replace(applied, headers=(("Authorization", bearer),), secrets=oauth.secrets_of(token), token=token)
+
+
+def apply(
+    use: AuthUse, credentials: Credentials, origin: Origin, tenant: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> Applied:
     """Read the credentials and make what is sent of them. `CredentialError` if any of them may not go there."""
 
     def read(name: str | None, scheme: Scheme) -> Credential:
@@ -70,6 +99,17 @@ def apply(use: AuthUse, credentials: Credentials, origin: Origin, tenant: str) -
             values = _values(use, lambda name: _value(read(name, "query")))
             query = "&".join(f"{quote(key, safe='')}={quote(_expand(text, values), safe='')}" for key, text in use.templates)
             return Applied(query=Secret(query), secrets=tuple(map(Secret, values.values())))
+        case "oauth2":
+            client = read(use.credential, "oauth2")
+            if client.oauth is None:
+                raise CredentialError(f"credential {client.name} is a single value, and one that says where tokens are given is needed")
+            return Applied(client=client)
+        case "sigv4":
+            signing = read(use.credential, "sigv4")
+            if signing.keys is None:
+                raise CredentialError(f"credential {signing.name} is a single value, and one with keys to sign with is needed")
+            signature = sigv4.Signature(signing.keys, use.service, use.region, now())
+            return Applied(secrets=sigv4.secrets_of(signing.keys), signature=signature)
         case _:
             assert_never(use.kind)
 
@@ -84,13 +124,33 @@ def mask_bytes(secrets: tuple[Secret, ...], body: bytes) -> bytes:
     for text in (secret.reveal() for secret in secrets if len(secret.reveal()) >= MASKED_FROM):
         raw = text.encode()
         if any(escape in body for escape in _ESCAPES):
-            body = _written(text).sub(lambda found: b"*" * len(found.group()), body)
+            body = _without(text, body)
         elif raw in body:
             body = body.replace(raw, b"*" * len(raw))
     return body
 
 
 _ESCAPES = (b"\\", b"%", b"&")
+_HEAD = 64
+"""So many characters are looked for at once; a token may have thousands, and what follows is compared one by one."""
+
+
+def _without(text: str, body: bytes) -> bytes:
+    """The body without the secret, however it is written."""
+    kept: list[bytes] = []
+    done = 0
+    for found in _written(text[:_HEAD]).finditer(body):
+        end = found.end()
+        for letter in text[_HEAD:]:
+            more = _letter(letter).match(body, end)
+            if more is None:
+                break
+            end = more.end()
+        else:
+            if found.start() >= done:
+                kept += [body[done : found.start()], b"*" * (end - found.start())]
+                done = end
+    return b"".join((*kept, body[done:])) if done else body
 
 
 def _written(text: str) -> re.Pattern[bytes]:
@@ -101,6 +161,12 @@ def _written(text: str) -> re.Pattern[bytes]:
     return re.compile(b"".join(map(_forms, text)))
 
 
+@lru_cache(maxsize=512)
+def _letter(letter: str) -> re.Pattern[bytes]:
+    return re.compile(_forms(letter))
+
+
+@lru_cache(maxsize=512)
 def _forms(letter: str) -> bytes:
     units = letter.encode("utf-16-be")
     forms: list[bytes] = []  # escaped ones first: half of an escape must not be left behind

@@ -1,11 +1,24 @@
-"""How many calls at once, and how many a second, per credential and host in this process.
+"""How many calls at once, and how many a second, per credential and host in this process; and none while a quota is used up.
 
 Whoever waits here has sent nothing. Turns are given in the order of arrival, and whoever gives up waiting pushes nobody back. Where
 contracts name different limits for one credential and host, the strictest that was ever named counts.
+
+What a provider says of its quota is believed for an hour at a time: then one call asks again. A reset that is a mistake heals by itself.
 """
 
 import asyncio
 from collections import deque
+from datetime import datetime, timedelta
+
+LONGEST_SPENT = timedelta(hours=1)
+
+
+class QuotaSpent(Exception):
+    """The provider takes nothing more for so long. Nothing was sent."""
+
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__()
+        self.wait = wait
 
 
 class Turnstile:
@@ -74,6 +87,19 @@ class Pace:
 
     def __init__(self) -> None:
         self._gates: dict[tuple[str, str], Turnstile] = {}
+        self._spent: dict[tuple[str, str], datetime] = {}
+
+    def spend(self, credential: str, host: str, until: datetime, now: datetime) -> None:
+        """Nothing more is taken until then."""
+        self._spent[credential, host] = min(until, now + LONGEST_SPENT)
+
+    def spent_until(self, credential: str, host: str, now: datetime) -> datetime | None:
+        """Until when nothing is taken, if that is so."""
+        until = self._spent.get((credential, host))
+        if until is not None and until <= now:
+            del self._spent[credential, host]
+            return None
+        return until
 
     async def enter(self, credential: str, host: str, parallel: int | None, per_second: float | None) -> Turnstile:
         """A turn at the turnstile of this credential and host."""

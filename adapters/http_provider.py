@@ -3,8 +3,10 @@
 * What is sent is what was frozen, plus authentication. That is added to the object that goes to the socket and to
   nothing else; the recorded request stays without it. A secret that an answer echoes is masked.
 * Only origins that the policy lists are called, each with its own authentication, under `AddressRules`.
+* A body of parts is streamed from the result store (`http_upload`). A stored file that is not what it was makes the request `unsendable`:
+  before the first byte where that can be told by its size, else cut before its last piece.
 * Every outcome is a value; nothing raises. `NoAnswer.sent` is False only where the wire proves that no byte of the request left: address,
-  credential, name, TLS, refused connection, waiting for a turn, too late, no request at all.
+  credential or its token, quota, name, TLS, refused connection, waiting for a turn, too late, no request at all.
   After the first byte it is True, whatever broke.
 * The words of the HTTP library go nowhere. Only the kind of its errors is read, and nothing of ours is chained to them.
 * `total_s` is wall clock over everything, redirects and body included. Bodies are bounded, raw and decoded.
@@ -14,7 +16,9 @@
 """
 
 import asyncio
+import base64
 import logging
+import math
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -27,14 +31,16 @@ import httpcore
 import httpx
 
 from adapters.addresses import Address, AddressRules, Origin, OriginPattern, Resolver, parse_address, parse_pattern, system_resolver
-from adapters.credentials import Credentials
+from adapters.credentials import Credentials, Secret
 from adapters.http_answer import StreamedAnswer, Unanswered
-from adapters.http_auth import apply, names_of
-from adapters.http_pace import Pace, Turnstile
+from adapters.http_auth import Applied, apply, authenticate, names_of
+from adapters.http_pace import Pace, QuotaSpent, Turnstile
 from adapters.http_request import wired
+from adapters.http_upload import FileLost, Files, Upload
 from adapters.http_wire import Journey, NameUnknown, PinnedTransport, TlsFailed, TooLate
+from adapters.oauth import TokenRequest, Tokens
 from domain.errors import AddressError, CredentialError, SakshiError
-from domain.exchange import AuthUse, CallPolicy, Exchange, NoAnswer, NotSent, Request
+from domain.exchange import Answer, AuthUse, CallPolicy, Exchange, NoAnswer, NotSent, Request
 
 _log = logging.getLogger("sakshi.http")
 
@@ -51,6 +57,8 @@ _PROOFS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], NotSent], ..
     ((httpcore.PoolTimeout, httpx.PoolTimeout), "pool_timeout"),
     ((httpcore.ConnectError, httpx.ConnectError), "refused_connection"),
 )
+_FORM = (("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json"))
+_OF_A_TOKEN = CallPolicy(origins=(), tenant="", read_s=10.0, write_s=10.0, total_s=20.0, max_bytes=64 * 1024)
 _TIMEOUTS = (httpcore.TimeoutException, httpx.TimeoutException)
 _PROTOCOL = (httpcore.RemoteProtocolError, httpx.RemoteProtocolError)
 
@@ -66,6 +74,7 @@ class HttpProvider:
         resolver: Resolver = system_resolver,
         tls: ssl.SSLContext | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
+        files: Files | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -73,13 +82,17 @@ class HttpProvider:
         self._rules = AddressRules() if rules is None else rules
         self._transport = PinnedTransport(self._rules, resolver, tls) if transport is None else transport
         self._pace = Pace()
+        self._files = files
         self._now = now
         self._monotonic = monotonic
+        self._tokens = Tokens(self._post_for_token, monotonic)
 
     async def exchange(self, request: Request, policy: CallPolicy) -> Exchange:
         """Send once and read the whole body, within the policy's bounds."""
         opened = await self._open(request, policy)
         outcome = await opened.whole() if isinstance(opened, StreamedAnswer) else opened.answer
+        if isinstance(outcome, Answer):
+            self._heed(request.url, policy, outcome)
         return Exchange(request, opened.began, self._now(), outcome)
 
     @asynccontextmanager
@@ -101,7 +114,8 @@ class HttpProvider:
         apply(use, self._credentials, address.origin, policy.tenant)
 
     async def aclose(self) -> None:
-        """End all idle connections."""
+        """End fetches of tokens and all idle connections."""
+        await self._tokens.aclose()
         await self._transport.aclose()
 
     async def _open(self, request: Request, policy: CallPolicy) -> StreamedAnswer | Unanswered:
@@ -126,13 +140,23 @@ class HttpProvider:
             async with asyncio.timeout_at(deadline):
                 address, use = self._permitted(request.url, policy)
                 gate = await self._turn(address.origin, use, policy)
-                applied = apply(use, self._credentials, address.origin, policy.tenant)
-                prepared = wired(request, address, applied, policy, journey)
+                self._check_quota(address.origin, use, policy)
+                applied = await authenticate(
+                    use, self._credentials, address.origin, policy.tenant, tokens=self._tokens, within=self._left(policy, deadline),
+                    now=self._now,
+                )  # fmt: skip
+                upload = Upload(request.parts, self._files) if request.parts else None
+                if upload is not None:
+                    await upload.check()
+                prepared = wired(request, address, applied, policy, journey, upload)
                 journey.check_time()
                 if not isinstance(self._transport, PinnedTransport):
                     journey.sent = True  # another transport does not tell how far it got, so running out of time proves nothing
                 response = await self._transport.handle_async_request(prepared)
             opened = StreamedAnswer(response, applied.secrets, policy, began=began, deadline=deadline, gate=gate)
+            if applied.token is not None:
+                self._tokens.seen(applied.token, response.status_code)
+            self._heed(request.url, policy, opened.answer)
             return opened
         except TimeoutError:
             return _out_of_time(journey)
@@ -147,10 +171,43 @@ class HttpProvider:
         """Wait for a turn, where the policy limits, but not past the instant by which the first byte has to leave."""
         if policy.parallel is None and policy.per_second is None:
             return None
-        names = names_of(use)
         patience = None if policy.send_by is None else max(0.0, policy.send_by - self._monotonic())
         async with asyncio.timeout(patience):
-            return await self._pace.enter(names[0] if names else "", str(origin), policy.parallel, policy.per_second)
+            return await self._pace.enter(_first(use), str(origin), policy.parallel, policy.per_second)
+
+    def _left(self, policy: CallPolicy, deadline: float) -> float:
+        """Seconds in which a token is of use: most of those until the first byte has to leave, or until all is over."""
+        left = deadline - asyncio.get_running_loop().time()
+        return max(0.0, left if policy.send_by is None else min(left, policy.send_by - self._monotonic())) * 0.9
+
+    def _check_quota(self, origin: Origin, use: AuthUse, policy: CallPolicy) -> None:
+        until = None if policy.spent is None else self._pace.spent_until(_first(use), str(origin), self._now())
+        if until is not None:
+            raise QuotaSpent(until - self._now())
+
+    def _heed(self, url: str, policy: CallPolicy, answer: Answer) -> None:
+        """Remember what an answer says about the quota."""
+        now = self._now()
+        until = None if policy.spent is None else policy.spent(answer, now)
+        if until is not None:
+            address, use = self._permitted(url, policy)
+            self._pace.spend(_first(use), str(address.origin), until, now)
+
+    async def _post_for_token(self, asked: TokenRequest) -> Answer | NoAnswer:
+        """Ask for a token, at the address that a credential's own record names. The answer is nobody's but the asker's."""
+        request = Request("POST", asked.address.url, _FORM, asked.form.reveal().encode())
+        loop, journey = asyncio.get_running_loop(), Journey()
+        deadline = loop.time() + _OF_A_TOKEN.total_s
+        try:
+            async with asyncio.timeout_at(deadline):
+                self._rules.permit(asked.address.origin)
+                applied = Applied(() if asked.basic is None else (("Authorization", _basic(*asked.basic)),))
+                response = await self._transport.handle_async_request(wired(request, asked.address, applied, _OF_A_TOKEN, journey))
+            return await StreamedAnswer(response, (), _OF_A_TOKEN, began=self._now(), deadline=deadline, gate=None).whole()
+        except TimeoutError:
+            return _out_of_time(journey)
+        except Exception as raised:  # noqa: BLE001  as above
+            return _without_answer(raised, journey)
 
     def _permitted(self, url: str, policy: CallPolicy) -> tuple[Address, AuthUse]:
         address = parse_address(url)
@@ -171,6 +228,15 @@ class HttpProvider:
         if target.origin != parse_address(request.url).origin:
             headers = tuple(pair for pair in headers if pair[0].lower() in _KEPT_ACROSS_ORIGINS)
         return Request("GET", target.url, headers)
+
+
+def _first(use: AuthUse) -> str:
+    """The credential by whose name limits are counted."""
+    return next(iter(names_of(use)), "")
+
+
+def _basic(name: str, secret: Secret) -> Secret:
+    return Secret("Basic " + base64.b64encode(f"{name}:{secret.reveal()}".encode()).decode("ascii"))
 
 
 def _use_for(origin: Origin, policy: CallPolicy) -> AuthUse:
@@ -205,6 +271,11 @@ def _without_answer(error: Exception, journey: Journey) -> NoAnswer:
         if isinstance(error, kinds):
             _say_why(error)
             return NoAnswer(proof, sent=False)
+    if isinstance(error, QuotaSpent):
+        return NoAnswer("quota", sent=False, wait_ms=math.ceil(error.wait.total_seconds() * 1000))
+    if isinstance(error, FileLost):
+        _say_why(error)
+        return NoAnswer("unsendable", sent=journey.sent)
     if not journey.sent:
         # No byte left, and for no reason that is known here: a request that cannot be, or a defect.
         _say_why(error)

@@ -12,6 +12,7 @@ import httpx
 
 from adapters.addresses import Address
 from adapters.http_auth import Applied
+from adapters.http_upload import Upload
 from adapters.http_wire import ADDRESS, JOURNEY, Journey
 from domain.errors import RenderError
 from domain.exchange import CallPolicy, Request
@@ -26,18 +27,27 @@ _VALUE = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?")
 _METHOD = re.compile(r"[A-Z]{1,20}")
 
 
-def wired(request: Request, address: Address, applied: Applied, policy: CallPolicy, journey: Journey) -> httpx.Request:
-    """The request as it is sent. `RenderError` if it is none."""
+def wired(
+    request: Request, address: Address, applied: Applied, policy: CallPolicy, journey: Journey, upload: Upload | None = None
+) -> httpx.Request:
+    """The request as it is sent, its body from `upload` where it has parts. `RenderError` if it is none."""
     if not _METHOD.fullmatch(request.method) or request.method == "CONNECT":
         _refuse("the method is not one that can be sent")
     target = address.target
     if applied.query is not None:
         target += ("&" if "?" in target else "?") + applied.query.reveal()
+    headers = _headers(request, address, applied)
+    if applied.signature is not None:
+        headers = applied.signature.headers(request.method, f"{address.origin}{target}", headers, request.body_sha256)
+    if upload is not None:
+        # The library doesn't know how long a stream is, and would send it in chunks.
+        headers.append(("Content-Length", str(request.body_bytes)))
     return httpx.Request(
         request.method,
         f"{address.origin}{target}",
-        headers=_headers(request, address, applied),
-        content=request.body or None,
+        headers=headers,
+        content=None if upload else request.body or None,
+        stream=upload,
         extensions={
             "timeout": {"connect": policy.connect_s, "read": policy.read_s, "write": policy.write_s, "pool": policy.total_s},
             "target": target.encode("ascii"),

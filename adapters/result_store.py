@@ -1,9 +1,9 @@
 """Results in a folder, S3, GCS, Azure or memory, over obstore.
 
 * What is staged lives below `.staging/`, is durable once sealed and never visible as a result. What is published stands under
-  `tenant/operation/sha256`. A cut write leaves nothing under either name.
+  `tenant/operation/sha256`, files of the input under `tenant/@files/sha256`. A cut write leaves nothing under either name.
 * Two attempts that are alive at once may write under one staging key: each writes a part of its own, and neither beginning, nor
-  giving up, nor sealing takes away what the other has. Only `discard` does.
+  giving up, nor sealing takes away what the other has. Only `discard` does, with all that is staged below a key (`activities.ports.BELOW`).
 * Writes and reads are streams of bounded parts; nothing is held whole.
 * Every key is checked segment by segment before any path is made of it.
 * In a folder all is for its owner only (0700, 0600), and durable means synced: the bytes before the name, then the folder.
@@ -15,6 +15,8 @@ import contextlib
 import os
 import re
 import secrets
+import shutil
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,6 +26,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
+from activities.ports import BELOW
 from adapters.result_output import write_out as write_out
 from domain.errors import BadInput, NotFound, SakshiError, Unreachable
 
@@ -97,9 +100,28 @@ class ObstoreResults:
         for name in (key, _media(key)):
             with contextlib.suppress(NotFound), _words(f"the staged object {staging}"):
                 await obstore.delete_async(self._store, name)
+        with _words(f"what is staged below {staging}"):
+            async for listed in self._store.list(prefix=f"{key}{BELOW}/"):  # pyright: ignore[reportUnknownMemberType]
+                await obstore.delete_async(self._store, [str(one["path"]) for one in listed])
+
+    async def clear_stale(self, below: str, age_s: float) -> None:
+        """Forget what crashes left staged below a key, each under a name that is never used again, if it is older than `age_s`.
+
+        Only in a folder: a service has rules of its own for uploads that were never finished.
+        """
+        if self._folder is not None:
+            await asyncio.to_thread(self._folder.clear_stale, _staging_key(below), age_s)
 
     def read(self, key: str) -> AsyncIterator[bytes]:
         return self._read(_published_key(key), f"the result {key}")
+
+    async def size(self, key: str) -> int | None:
+        """Size of a published object, or None."""
+        try:
+            with _words(f"the result {key}"):
+                return (await obstore.head_async(self._store, _published_key(key)))["size"]
+        except NotFound:
+            return None
 
     async def _read(self, key: str, what: str) -> AsyncIterator[bytes]:
         with _words(what):
@@ -207,9 +229,16 @@ class _Folder:
         for part in sorted(parts, key=parts.__getitem__)[:-1]:
             part.unlink(missing_ok=True)
 
+    def clear_stale(self, key: str, age_s: float) -> None:
+        """Remove the folders below a key in which nothing was made for that long."""
+        for folder in (self.root / key).glob("*"):
+            if _written(folder) < time.time() - age_s:
+                shutil.rmtree(folder, ignore_errors=True)
+
     def forget(self, key: str) -> None:
         """Remove a staged object and whatever cut writes of it left."""
         path = self.root / key
+        shutil.rmtree(path.parent / f"{path.name}{BELOW}", ignore_errors=True)
         for leftover in [path, path.parent / _media(path.name), *path.parent.glob(f"{path.name}.part-*")]:
             leftover.unlink(missing_ok=True)
         self._tidy(key)

@@ -3,7 +3,8 @@
 1. The stream's row is locked and read; then the witness is checked, before anything is decided.
 2. `decide` sees the standing as it is under the lock. Each piece of evidence becomes an entry with the move it allows.
    Who may, and whose job it is: `sql_growing.py`.
-3. Payloads, entries and the projection are written together. Nothing here commits.
+3. Payloads, entries and the projection are written together; what an operation that is final no longer needs of sensitive values is
+   taken away with the entry that makes it so (`domain/pruning.py`). Nothing here commits.
 4. Whatever refuses (`SakshiError`) refuses before anything is written: others may share the transaction.
 """
 
@@ -30,6 +31,7 @@ from domain.evidence import Erased, instant_text
 from domain.fingerprint import sha256_hex
 from domain.folding import fold
 from domain.messages import Known
+from domain.pruning import pruning
 
 LONGEST_NAME = 256
 
@@ -93,11 +95,17 @@ def append(
     witness(connection, row, known)
     standing = row.standing
     growth = Growth(connection, ledger_id, row, standing, owner)
-    for evidence in decide(standing):
+    decided = tuple(decide(standing))
+    for evidence in decided:
         growth.add(evidence)
+    pruned = pruning(growth.standing, decided[-1]) if decided else None
+    if pruned is not None:
+        growth.add(pruned)
     written = growth.write()
     if written.last is not None:
         keep_payloads(connection, stream, payloads)
+    if pruned is not None:
+        _take_away(connection, stream, pruned.refs, pruned.at)
     return written
 
 
@@ -113,9 +121,13 @@ def claim(connection: Connection, ledger_id: str, stream: str, owner: Owner, *, 
 def erase(connection: Connection, ledger_id: str, stream: str, erased: Erased) -> Written[Record]:
     """Take away the bytes of payloads, and record by whom and why, together."""
     written = append(connection, ledger_id, stream, lambda _: [erased], owner=None, known=None)
-    for ref in erased.refs:
-        connection.execute(_ERASE, {"of": stream, "ref": ref, "bytes": None, "erased_at": instant_text(erased.at)})
+    _take_away(connection, stream, erased.refs, erased.at)
     return written
+
+
+def _take_away(connection: Connection, stream: str, refs: Sequence[str], at: datetime) -> None:
+    for ref in refs:
+        connection.execute(_ERASE, {"of": stream, "ref": ref, "bytes": None, "erased_at": instant_text(at)})
 
 
 def keep_payloads(connection: Connection, stream: str, kept: Sequence[bytes]) -> None:

@@ -14,7 +14,7 @@ from typing import Literal, cast
 import structlog
 from structlog.typing import EventDict, Processor
 
-SILENT = ("httpx", "httpcore", "hpack", "h11", "asyncpg", "sqlalchemy.engine", "urllib3", "filelock")
+SILENT = ("httpx", "httpcore", "hpack", "h11", "asyncpg", "sqlalchemy.engine", "urllib3", "filelock", "botocore", "oauthlib")
 REDACTED = "[redacted]"
 _NAMES = re.compile(
     r"authorization|cookie|password|passwd|secret|credential_value|api[_-]?key|\btoken\b|private[_-]?key|signature", re.IGNORECASE

@@ -11,7 +11,8 @@ from commands.output import AsJson, ExitCode, OneId, perform, stop, write_json, 
 
 if TYPE_CHECKING:
     from adapters.settings import Settings
-    from domain.evidence import Json
+    from domain.evidence import Json, Output
+    from domain.standing import Standing
 
 
 def status(id: OneId, as_json: AsJson = False) -> None:
@@ -153,10 +154,22 @@ def evidence(
     write_json(found) if as_json else write_text(evidence_text(found))
 
 
+def _list_of(standing: "Standing") -> "tuple[Output, ...]":
+    """The list of the items that did not succeed; nothing where all did."""
+    from domain.errors import Refused
+
+    if standing.items is None:
+        raise Refused("the contract reads no items of this result")
+    return () if standing.failed_items is None else (standing.failed_items,)
+
+
 def result(
     id: OneId,
     output: Annotated[str | None, typer.Option("--output", metavar="DIR", help="Write it there; - writes to stdout.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    failed_items: Annotated[
+        bool, typer.Option("--failed-items", help="Every item that did not succeed, as JSON Lines on stdout, or with --output there.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """The verified result. With --output its bytes, verified again on the way out."""
@@ -167,6 +180,8 @@ def result(
     from adapters.showing.text import result_text
     from domain.errors import BadInput, Refused
 
+    if failed_items and output is None:
+        output = "-"
     if output == "-" and as_json:
         raise BadInput("--output - and --json both want stdout")
     settings = load_settings()
@@ -178,9 +193,10 @@ def result(
             shown = cast("Mapping[str, Json] | None", found["result"])
             if shown is None:
                 raise Refused(f"{stream} is {found['state']} and has no verified result", hint=f"python starter.py status {stream}")
-            if output is not None:
+            if output is not None and not (failed_items and found["items"] and not shown["failed_items"]):
                 standing = (await there.ledger.record(stream)).standing
-                await write_out(ObstoreResults(settings.results), standing.outputs, "-" if output == "-" else Path(output), force=force)
+                outputs = standing.outputs if not failed_items else _list_of(standing)
+                await write_out(ObstoreResults(settings.results), outputs, "-" if output == "-" else Path(output), force=force)
             named = {name: found[name] for name in ("id", "state", "outcome")}
             return {"schema": "sakshi.result/1", **named, **shown, "written": None if output == "-" else output}
 

@@ -1,6 +1,7 @@
 """`contracts list/show/check/schema`: the providers, as data."""
 
 import json
+from collections.abc import Container
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from domain.errors import SakshiError
 if TYPE_CHECKING:
     from adapters.contract_files import ContractFolder
     from domain.contract import Contract
+    from domain.errors import Finding
 
 contracts = typer.Typer(no_args_is_help=True, help="The providers: contracts, one file per endpoint.")
 
@@ -55,33 +57,32 @@ def show(
 
 @contracts.command()
 def check(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Unset: all in the contracts folder.")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Contracts. Unset: all in the folder.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What is wrong with contract files, or unsafe and not accepted."""
-    from adapters.contract_files import check as check_file
-    from adapters.settings import load_settings
-    from domain.contract_findings import FINDINGS
+    """What is wrong with contract files and their cases, and what they leave unsafe.
 
-    paths = files or sorted(path for path in load_settings().contracts_dir.glob("*.yaml") if not path.name.endswith(".cases.yaml"))
+    Exit code 2 if a file is wrong, a case does not mean what it says, or something is unsafe and not accepted. Advice alone is 0.
+    """
+    from adapters.contract_files import check_file, contracts_among
+    from adapters.settings import load_settings
+    from adapters.showing.providers import checked_text
+    from domain.contract_findings import ADVICE
+
+    paths = contracts_among(files or sorted(load_settings().contracts_dir.glob("*.yaml")))
     today = datetime.now(UTC).date()
-    findings = [finding for path in paths for finding in check_file(path, today)]
-    broken = [finding for finding in findings if finding.code not in FINDINGS]
-    if as_json:
-        write_json(
-            {
-                "schema": "sakshi.check/1",
-                "files": [str(path) for path in paths],
-                "ok": not broken,
-                "findings": [_finding(f) for f in findings],
-            }
-        )
-    else:
-        for finding in findings:
-            write_text(f"{finding}" + (f" [{finding.code}]" if finding.code in FINDINGS else ""))
-        verdict = "wrong" if broken else f"good, with {len(findings)} safety finding(s)" if findings else "good"
-        write_text(f"{len(paths)} file(s): {verdict}")
-    stop(ExitCode.BAD_INPUT if broken else ExitCode.DONE)
+    checked = [check_file(path, today) for path in paths]
+    findings = [_finding(finding, ADVICE) for one in checked for finding in one.findings]
+    shown: dict[str, object] = {
+        "schema": "sakshi.check/1",
+        "files": [one.file for one in checked],
+        "cases": sum(one.cases for one in checked),
+        "stories": sum(one.stories for one in checked),
+        "ok": all(finding["kind"] == "advice" for finding in findings),
+        "findings": findings,
+    }
+    write_json(shown) if as_json else write_text(checked_text(shown))
+    stop(ExitCode.DONE if shown["ok"] else ExitCode.BAD_INPUT)
 
 
 @contracts.command()
@@ -104,5 +105,8 @@ def _line(contract: "Contract") -> dict[str, object]:
     }
 
 
-def _finding(finding: object) -> dict[str, object]:
-    return {name: getattr(finding, name) for name in ("file", "line", "column", "key", "expected", "code")}
+def _finding(finding: "Finding", advice: Container[str]) -> dict[str, object]:
+    from domain.contract_findings import FINDINGS
+
+    kind = "advice" if finding.code in advice else "unsafe" if finding.code in FINDINGS else "error"
+    return {"kind": kind, **vars(finding)}

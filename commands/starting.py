@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 def run(
     contract: Annotated[str | None, typer.Argument(metavar="CONTRACT[@VERSION]", help="See `contracts list`.")] = None,
     input: Annotated[str | None, typer.Option("--input", help="JSON, the path of a JSON file, or - for stdin.")] = None,
+    file: Annotated[
+        list[str] | None, typer.Option("--file", metavar="NAME=PATH", help="A big input, under the contract's name for it. Repeatable.")
+    ] = None,
     target: Annotated[str | None, typer.Option("--target", help="A named set of target values from the settings.")] = None,
     key: Annotated[str | None, typer.Option("--key", help="Your own key: the same key means the same operation.")] = None,
     id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
     principal: Annotated[str | None, typer.Option("--principal", help="For whom it is done. Unset: you.")] = None,
     tenant: Annotated[str | None, typer.Option("--tenant", help="Whose data and budget it is.")] = None,
     reason: Annotated[str | None, typer.Option("--reason", help="Why. It is recorded, and policy sees it.")] = None,
-    again: Annotated[str | None, typer.Option("--again", metavar="ID", help="The same input once more, as a new operation.")] = None,
+    again: Annotated[str | None, typer.Option("--again", metavar="ID", help="Its input and files once more, as a new operation.")] = None,
     continue_: Annotated[
         str | None, typer.Option("--continue", metavar="ID", help="A new workflow for an operation that has none (`list --orphans`).")
     ] = None,
@@ -48,7 +51,8 @@ def run(
         raise BadInput("name one of: a contract, --again ID, --continue ID", hint="python starter.py contracts list")
     if continue_ is not None:
         others = {"input": input, "target": target, "key": key, "id": id, "principal": principal, "tenant": tenant, "reason": reason}
-        refuse_beside("--continue takes everything from the ledger", **others)
+        refuse_beside("--continue takes everything from the ledger", file=file or None, **others)
+    paths = paths_of(file or [])
     settings = load_settings()
 
     async def work() -> int:
@@ -56,11 +60,13 @@ def run(
             if continue_ is not None:
                 return await _said(there, await continued(there, continue_), wait=wait, timeout=limit, as_json=as_json)
             if again is not None:
-                refuse_beside("--again takes contract, input and target from the old operation", input=input, target=target)
+                refuse_beside(
+                    "--again takes contract, input, files and target from the old operation", input=input, target=target, file=file or None
+                )
                 asked = await _again(there, again, key=key, principal=principal, reason=reason)
             else:
                 asked = _asked(settings, there, str(contract), input, target, key, principal, tenant, reason)
-            started = await there.open_and_start(asked, id=id)
+            started = await there.open_and_start(asked, id=id, paths=paths)
             if asked.retry_of is not None:
                 await there.link(asked.retry_of, started.id)
             return await _said(there, started, wait=wait, timeout=limit, as_json=as_json)
@@ -136,6 +142,7 @@ async def _again(there: "Sakshi", prefix: str, *, key: str | None, principal: st
         account=opened.credential.get("account"),
         retry_of=old,
         others=opened.requesters,
+        files=opened.files,
     )
 
 
@@ -174,6 +181,19 @@ def read_argument(text: str) -> bytes:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a path"
         raise BadInput(f"the input file {text[:200]} can't be read: {why}", hint="--input takes JSON or the path of a JSON file") from None
+
+
+def paths_of(given: list[str]) -> dict[str, Path]:
+    """What `--file NAME=PATH` means. Raises BadInput."""
+    paths: dict[str, Path] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise BadInput(f"--file {text[:200]} is not NAME=PATH", hint="NAME is what the contract calls the file")
+        if name in paths:
+            raise BadInput(f"--file gives {name[:100]} twice")
+        paths[name] = Path(path)
+    return paths
 
 
 def duration(text: str) -> timedelta:

@@ -71,8 +71,8 @@ def media_type(value: str) -> tuple[str, str]:
 
 
 def is_json(media: str) -> bool:
-    """Whether the media type claims JSON."""
-    return media in ("application/json", "text/json") or media.endswith("+json")
+    """Whether the media type claims JSON; AWS has names of its own for it."""
+    return media in ("application/json", "text/json") or media.endswith("+json") or media.startswith("application/x-amz-json-")
 
 
 def _json(data: bytes) -> Decoded:

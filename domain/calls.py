@@ -3,9 +3,10 @@
 The words of each call are closed. Which of the keys are built is not said here; `domain/contract_checks.py` holds that one table.
 """
 
+from datetime import timedelta
 from typing import Annotated, Final, Generic, Literal, TypeVar
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
 from domain.grammar import (
     Duration,
@@ -20,6 +21,7 @@ from domain.grammar import (
     OptionalTemplateMap,
     Positive,
     Strict,
+    Template,
     TemplateMap,
     TemplateTree,
     TextMap,
@@ -53,6 +55,14 @@ class FilePart(Strict):
     filename: OptionalTemplate = None
 
 
+def _part_tag(value: object) -> str:
+    return "text" if isinstance(value, str) else "file"
+
+
+Part = Annotated[Annotated[FilePart, Tag("file")] | Annotated[Template, Tag("text")], Discriminator(_part_tag)]
+"""One part of a multipart body: a file, or text with holes."""
+
+
 class Request(Strict):
     """What is sent. `json` may be null: whether there is a body is told by the keys that were written."""
 
@@ -65,7 +75,7 @@ class Request(Strict):
     redirects: Annotated[Whole, Field(le=5)] = 0
     json_body: TemplateTree = Field(default=None, alias="json")
     form: OptionalTemplateMap = None
-    multipart: dict[str, str | FilePart] | None = None
+    multipart: dict[str, Part] | None = None
     file: Name | None = None
     text: OptionalTemplate = None
     content_type: str | None = None
@@ -126,6 +136,10 @@ class SourceAnswer(Answer[SourceWord]):
 
 class LookupAnswer(Answer[LookupWord]):
     """An answer of a lookup."""
+
+
+PAGES_WITHIN: Final = timedelta(minutes=10)
+"""A list of pages that takes longer is not read to its end."""
 
 
 class Pages(Strict):
@@ -191,7 +205,7 @@ class Output(Strict):
     source: Annotated[tuple[Source, ...], OneOrMore()] = Field(default=(), alias="from")
     format: Literal["binary", "json", "jsonl", "csv", "text"] = "binary"
     verify: Verify | None = None
-    good_for: Lifetime | None = None
+    good_for: Lifetime = None
     refresh: Literal["none", "observe"] = "none"
     one_time: Flag = False
 

@@ -9,10 +9,24 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from domain.errors import AddressError
-from domain.grammar import CREDENTIAL, Credential, Duration, NoExpressions, OptionalTexts, Positive, Size, Strict, Template, Word, expected
+from domain.expressions import Scope
+from domain.grammar import (
+    CREDENTIAL,
+    Credential,
+    Duration,
+    NoExpressions,
+    OptionalTemplate,
+    OptionalTexts,
+    Positive,
+    Size,
+    Strict,
+    Template,
+    Word,
+    expected,
+)
 from domain.origins import origin_pattern
 from domain.patterns import pattern
-from domain.templates import compile_template
+from domain.templates import compile_template, fill_text
 
 AuthKind = Literal["none", "bearer", "basic", "headers", "query", "oauth2", "sigv4"]
 KINDS: tuple[AuthKind, ...] = ("bearer", "basic", "headers", "query", "oauth2", "sigv4")
@@ -28,7 +42,7 @@ class Auth(Strict):
     oauth2: Credential | None = None
     sigv4: Credential | None = None
     service: str | None = None
-    region: str | None = None
+    region: OptionalTemplate = None
 
     @property
     def kind(self) -> AuthKind:
@@ -42,6 +56,10 @@ class Auth(Strict):
     def templates(self) -> tuple[tuple[str, str], ...]:
         """Names and texts with `${secret.NAME}` holes, of the kinds `headers` and `query`."""
         return tuple((self.headers or self.query or {}).items())
+
+    def at(self, scope: Scope) -> "Auth":
+        """This authentication for one target: a region may be one of its values. Raises RenderError."""
+        return self if self.region is None else self.model_copy(update={"region": fill_text(self.region, scope)})
 
     @property
     def credential(self) -> str | None:

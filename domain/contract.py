@@ -7,12 +7,12 @@
 * A credential goes to an origin that the contract lists for it and to no other: `auth_for` is the one answer to that question.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, JsonValue, PrivateAttr, Tag, model_validator
 
-from domain.calls import CommonAnswer, Lookup
+from domain.calls import PAGES_WITHIN, CommonAnswer, Lookup, Step
 from domain.connection import Auth, Deadlines, Http
 from domain.errors import AddressError, BadInput, InputInvalid
 from domain.expressions import Scope
@@ -210,6 +210,20 @@ class Contract(Strict):
             if kind.kind == "origin":
                 origin_pattern(value)
 
+    def _before_ms(self) -> dict[str, int]:
+        """What steps add to the longest that one attempt of an activity may take. A cancel may read the status first."""
+        total = milliseconds(self.http.timeouts.total)
+
+        def spent(steps: Sequence[Step]) -> int:
+            return sum(total + (milliseconds(PAGES_WITHIN) if step.pages else 0) for step in steps)
+
+        undo = total * len([step for step in self.create.before if step.undo])
+        observe = spent(self.observe.before) if self.observe else 0
+        calls = [call for call in (self.cancel, self.cancel and self.cancel.force) if call]
+        cancel = max((spent(call.before) for call in calls), default=0)
+        found = {"create": spent(self.create.before) + undo, "undo": undo, "observe": observe, "cancel": observe + cancel}
+        return {name: span for name, span in found.items() if span}
+
     def facts(self) -> ContractFacts:
         """What the rules of an operation's life need to know."""
         observe, cancel, collect, token = self.observe, self.cancel, self.collect, self.create.token
@@ -232,7 +246,10 @@ class Contract(Strict):
             appears_within_ms=0 if observe is None else milliseconds(observe.appears_within),
             deadlines_ms=DeadlinesMs(**{name: milliseconds(getattr(self.deadlines, name)) for name in Deadlines.model_fields}),
             compare=self.create.compare is not None,
+            sensitive=bool(self.record.sensitive),
             visible_within_ms=tuple(milliseconds(lookup.visible_within) for lookup in self.reconcile),
+            undo=tuple(step.step for step in self.create.before if step.undo),
+            before_ms=self._before_ms(),
         )
 
 

@@ -1,110 +1,97 @@
 """What is wrong with a contract whose every part is well-formed: errors that nothing accepts.
 
 * `ROOTS` says which roots each place knows, `MEMBERS` what a root with fixed members has.
-* `NOT_BUILT` is the whole list of what the language has and this edition of the code does not carry: a contract that uses one
-  of these is refused with those words, so that nothing is silently left undone. A key is lifted by deleting its line.
+* Where a root is known only if something else stands there (`each`, `counts`, `result`), the contract decides it: what would
+  never have a value is an error, not a surprise at run time.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
-from pydantic import JsonValue
-
-from domain.calls import Request, Step
+from domain.calls import Request
 from domain.contract import Contract
+from domain.contract_parts import entry_lists, requests
 from domain.contract_texts import Path, Text, fits, texts
 from domain.errors import BadInput
+from domain.file_checks import check_files
 from domain.fingerprint import MIN_TOKEN_BITS, token_length
 from domain.input_schema import check_schema, has_path, is_required
+from domain.item_checks import check_items
 from domain.lookup_checks import check_lookups
+from domain.output_checks import check_outputs
 from domain.patterns import pattern
-from domain.stages import Token
+from domain.sensitive_checks import check_sensitive
+from domain.stages import Counts, Token
+from domain.step_checks import check_steps
 from domain.templates import compile_template
-
-NOT_BUILT_WORDS: Final = "legal, not built yet"
-
-
-class NotBuilt(NamedTuple):
-    """A path of the file that is refused: whatever stands there, or only if it is (or is not) one word."""
-
-    pattern: str
-    when: Literal["any", "is", "is not"] = "any"
-    word: str = ""
-
-
-NOT_BUILT: Final = (
-    NotBuilt("files"),
-    NotBuilt("http.auth.oauth2"),
-    NotBuilt("http.auth.sigv4"),
-    NotBuilt("http.hosts.*.oauth2"),
-    NotBuilt("http.hosts.*.sigv4"),
-    NotBuilt("http.quota"),
-    NotBuilt("create.before"),
-    NotBuilt("create.token.from"),
-    NotBuilt("observe.before"),
-    NotBuilt("observe.counts"),
-    NotBuilt("observe.states.*.is", "is", "ended"),
-    NotBuilt("cancel.before"),
-    NotBuilt("cancel.force"),
-    NotBuilt("*.request.multipart"),
-    NotBuilt("*.request.file"),
-    NotBuilt("collect.from.request.multipart"),
-    NotBuilt("collect.from.request.file"),
-    NotBuilt("collect.from.*.request.multipart"),
-    NotBuilt("collect.from.*.request.file"),
-    NotBuilt("collect.from.pages"),
-    NotBuilt("collect.from.*.pages"),
-    NotBuilt("collect.before"),
-    NotBuilt("collect.each"),
-    NotBuilt("collect.outputs"),
-    NotBuilt("collect.items"),
-    NotBuilt("record.sensitive"),
-)
 
 _ASKED: Final = frozenset({"input", "files", "target"})
 _GENERAL: Final = _ASKED | {"operation", "trace_id", "deadlines", "mark", "call", "steps"}
 _ANSWER: Final = frozenset({"status", "headers", "body", "text"})
 _CREATE: Final = _GENERAL | {"token", "token_sent_at", "callback"}
 _JOB: Final = _GENERAL | {"job"}
-_COLLECT: Final = _JOB | {"observed", "each", "page"}
+_ENDED: Final = _JOB | {"observed"}
+_COLLECT: Final = _ENDED | {"each"}
+
+
+
+def _steps_at(place: str, roots: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """What the steps below a place know: a page while one is asked for, the whole list once the last was read."""
+    yield f"{place}.before.*.request", roots | {"page"}
+    yield f"{place}.before.*.undo", roots
+    yield f"{place}.before.*.save", roots | _ANSWER | {"items"}
+    yield f"{place}.before", roots | _ANSWER | {"page"}
+
+
+def _output_at(place: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """What one output knows; its element while it is fetched, not while it is decided which elements there are."""
+    yield from _steps_at(place, _COLLECT)
+    yield f"{place}.when", _ENDED
+    yield f"{place}.each", _ENDED
+    yield f"{place}.verify", _COLLECT | {"status", "headers"}
+    yield f"{place}.from.*.request", _COLLECT | {"page"}
+    yield f"{place}.from.*.answers", _COLLECT | _ANSWER | {"page"}
+    yield f"{place}.from.*.pages", _COLLECT | _ANSWER | {"page"}
+
 
 ROOTS: Final = (
-    ("files.*.from", _ASKED),
+    ("files.*.from", frozenset({"input", "target"})),
     ("effect", _ASKED),
     ("http.base", frozenset({"target"})),
+    ("http.auth.region", frozenset({"target"})),
+    ("http.hosts.*.region", frozenset({"target"})),
     ("http.auth", frozenset({"secret"})),
     ("http.hosts", frozenset({"secret"})),
     ("http", _ANSWER),
     ("errors", _GENERAL | _ANSWER),
-    ("create.before.*.request", _CREATE | {"page"}),
-    ("create.before.*.undo", _CREATE),
-    ("create.before", _CREATE | _ANSWER | {"items", "page"}),
+    *_steps_at("create", _CREATE),
     ("create.request", _CREATE),
+    ("create.token.from", frozenset({"steps"})),
     ("create.compare", _JOB | _ANSWER),
     ("create", _CREATE | _ANSWER),
-    ("observe.before.*.request", _JOB | {"page"}),
-    ("observe.before", _JOB | _ANSWER | {"items", "page"}),
+    *_steps_at("observe", _JOB),
     ("observe.request", _JOB),
     ("observe.states", _JOB | _ANSWER | {"phase"}),
     ("observe", _JOB | _ANSWER),
-    ("cancel.**.request", _JOB | {"page"}),
-    ("cancel", _JOB | _ANSWER | {"items", "page"}),
-    ("collect.items", _COLLECT | {"item"}),
-    ("collect.expect", _COLLECT | {"counts", "outputs", "result"}),
-    ("collect.verify", _COLLECT | {"status", "headers"}),
-    ("collect.outputs.*.verify", _COLLECT | {"status", "headers"}),
-    ("collect.**.answers", _COLLECT | _ANSWER),
-    ("collect.**.pages", _COLLECT | _ANSWER),
-    ("collect.**.save", _COLLECT | _ANSWER | {"items"}),
-    ("collect.**.same", _COLLECT | _ANSWER),
+    *_steps_at("cancel.force", _JOB),
+    *_steps_at("cancel", _JOB),
+    ("cancel.force.request", _JOB),
+    ("cancel.request", _JOB),
+    ("cancel", _JOB | _ANSWER),
+    ("collect.items.submitted.count", _ENDED),
+    ("collect.items", _ENDED | {"item"}),
+    ("collect.expect", _ENDED | {"counts", "outputs", "result"}),
+    *_output_at("collect.outputs.*"),
+    *_output_at("collect"),
     ("collect", _COLLECT),
     ("reconcile.*.request", _CREATE | {"window", "page"}),
     ("reconcile", _CREATE | _ANSWER | {"window", "page", "item"}),
     ("webhook.signed", frozenset({"raw", "headers", "timestamp"})),
     ("webhook", _ANSWER | {"raw", "headers", "timestamp"}),
-    ("record", _COLLECT | _ANSWER),
+    ("record", _ANSWER),
 )
+"""The roots of each place; the first place that fits a path decides."""
 
 MEMBERS: Final = {
     "operation": frozenset({"id", "tenant", "principal", "reason"}),
@@ -114,7 +101,14 @@ MEMBERS: Final = {
     "observed": frozenset({"call", "status", "headers", "body"}),
     "page": frozenset({"next", "index", "number"}),
     "window": frozenset({"from", "to"}),
+    "counts": frozenset(Counts.model_fields),
 }
+
+FACTS: Final = {
+    "files": frozenset({"records", "bytes", "sha256", "media"}),
+    "outputs": frozenset({"bytes", "records", "sha256"}),
+}
+"""What each member of a root has."""
 
 OUR_HEADERS: Final = frozenset(
     [
@@ -130,6 +124,7 @@ OUR_HEADERS: Final = frozenset(
         "upgrade",
     ]
 )
+WEBHOOK_ALONE: Final = "a request that reads the state: a job that a webhook alone would end is legal, not built yet"
 _HEADER: Final = pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _PATH_TEXT: Final = pattern(r"[A-Za-z0-9/._~!$&'()*+,;=:@%-]*")
 
@@ -141,14 +136,7 @@ class Problem:
     path: Path
     expected: str
     code: str = "invalid"
-
-
-def not_built(document: JsonValue) -> Iterator[Problem]:
-    """What the file uses of the language that is not carried yet."""
-    for path, value in _nodes(document, ()):
-        for entry in NOT_BUILT:
-            if len(path) == entry.pattern.count(".") + 1 and fits(entry.pattern, path) and _applies(entry, value):
-                yield Problem(path, NOT_BUILT_WORDS, "not-built")
+    remedy: str = ""
 
 
 def check_contract(contract: Contract) -> Iterator[Problem]:
@@ -161,38 +149,24 @@ def check_contract(contract: Contract) -> Iterator[Problem]:
     yield from _check_order(contract)
     yield from _check_stages(contract)
     yield from (Problem(path, wanted) for path, wanted in check_lookups(contract))
-    for path, request in _requests(contract):
+    yield from (Problem(path, wanted) for path, wanted in check_items(contract))
+    yield from (Problem(path, wanted) for path, wanted in check_steps(contract, found))
+    yield from (Problem(path, wanted) for path, wanted in check_files(contract))
+    yield from (Problem(path, wanted) for path, wanted in check_sensitive(contract))
+    yield from (Problem(path, wanted) for path, wanted in check_outputs(contract))
+    for path, request in requests(contract):
         yield from _check_request(contract, path, request)
 
 
-def _applies(entry: NotBuilt, value: JsonValue) -> bool:
-    return entry.when == "any" or (value == entry.word) is (entry.when == "is")
-
-
-def _nodes(node: JsonValue, path: Path) -> Iterator[tuple[Path, JsonValue]]:
-    if path:
-        yield path, node
-    if isinstance(node, dict):
-        for name, item in node.items():
-            yield from _nodes(item, (*path, name))
-    elif isinstance(node, list):
-        for index, item in enumerate(node):
-            yield from _nodes(item, (*path, index))
-
-
 def _check_input(contract: Contract) -> Iterator[Problem]:
-    schemas: list[tuple[Path, dict[str, JsonValue] | None]] = [(("input",), contract.input)]
-    if contract.collect and contract.collect.verify:
-        schemas.append((("collect", "verify", "schema"), contract.collect.verify.schema_))
-    for path, schema in schemas:
-        try:
-            check_schema(schema or {})
-        except BadInput as error:
-            yield Problem(path, error.message)
+    try:
+        check_schema(contract.input)
+    except BadInput as error:
+        yield Problem(("input",), error.message)
 
 
 def _check_text(contract: Contract, text: Text) -> Iterator[Problem]:
-    known = next((roots for place, roots in ROOTS if fits(place, text.path)), frozenset[str]())
+    known = _known(contract, text.path)
     for path in sorted(text.expression.paths):
         root, member = path[0], path[1] if len(path) > 1 else None
         if root not in known:
@@ -201,9 +175,25 @@ def _check_text(contract: Contract, text: Text) -> Iterator[Problem]:
         wanted = _members(contract, root)
         if wanted is not None and member is not None and member not in wanted:
             yield Problem(text.path, f"{root} has no {member}; it has {', '.join(sorted(wanted)) or 'nothing'}")
+        elif root in FACTS and len(path) > 2 and path[2] not in FACTS[root]:
+            yield Problem(text.path, f"{root}.{member} has no {path[2]}; it has {', '.join(sorted(FACTS[root]))}")
         if root == "input" and not has_path(contract.input, path[1:]):
             yield Problem(text.path, f"the input schema has no {'.'.join(path)}")
     yield from _check_fallback(contract, text)
+
+
+def _known(contract: Contract, path: Path) -> frozenset[str]:
+    """The roots of a place, without those that would never have a value in this contract."""
+    known = next((roots for place, roots in ROOTS if fits(place, path)), frozenset[str]())
+    collect = contract.collect
+    if collect is None:
+        return known
+    output = collect.outputs.get(str(path[2]), collect) if path[:2] == ("collect", "outputs") else collect
+    never = {
+        "each": not output.each,
+        "result": len(collect.every) != 1 or any(one.each for one in collect.every.values()),
+    }
+    return known - {root for root, absent in never.items() if absent}
 
 
 def _check_fallback(contract: Contract, text: Text) -> Iterator[Problem]:
@@ -222,20 +212,13 @@ def _members(contract: Contract, root: str) -> Iterable[str] | None:
             return contract.target.keys()
         case "files":
             return contract.files.keys()
+        case "outputs":
+            return contract.collect.every.keys() if contract.collect else ()
         case "job":
             ways = [job for job in (contract.create.job, *(lookup.job for lookup in contract.reconcile)) if job]
             return [name for name in contract.job_names if ways and all(name in job for job in ways)]
-        case "steps":
-            return {step.step for step in _steps(contract)}
         case _:
             return MEMBERS.get(root)
-
-
-def _steps(contract: Contract) -> Iterator[Step]:
-    collect = contract.collect
-    outputs = (collect, *collect.outputs.values()) if collect else ()
-    for stage in (contract.create, contract.observe, contract.cancel, *outputs):
-        yield from stage.before if stage else ()
 
 
 def _check_token(contract: Contract, found: tuple[Text, ...]) -> Iterator[Problem]:
@@ -245,7 +228,7 @@ def _check_token(contract: Contract, found: tuple[Text, ...]) -> Iterator[Proble
         yield from (Problem(text.path, "no ${token} where create.token is none") for text in used)
     elif not token.source and not any(text.path[:2] in _TOKEN_STANDS_IN for text in used):
         yield Problem(("create", "token"), "${token} somewhere in the request of create, or token: none")
-    if token is not None:
+    if token is not None and not token.source:
         yield from _check_shape(token)
 
 
@@ -267,25 +250,12 @@ def _check_shape(token: Token) -> Iterator[Problem]:
 
 def _check_order(contract: Contract) -> Iterator[Problem]:
     """An entry after one without `when`, or after an equal one, is never reached."""
-    lists: list[tuple[Path, Iterable[object]]] = [
-        (("create", "answers"), contract.create.answers),
-        (("errors", "answers"), contract.errors.answers),
-    ]
-    if contract.observe:
-        lists.append((("observe", "states"), contract.observe.states))
-    if contract.cancel:
-        lists.append((("cancel", "answers"), contract.cancel.answers))
-    if contract.collect:
-        lists.append((("collect", "from"), contract.collect.source))
-        lists.extend((("collect", "from", index, "answers"), source.answers) for index, source in enumerate(contract.collect.source))
-    lists.extend((("reconcile", index, "answers"), lookup.answers) for index, lookup in enumerate(contract.reconcile))
-    for path, entries in lists:
+    for path, entries in entry_lists(contract):
         earlier: list[object] = []
         for index, entry in enumerate(entries):
-            when = getattr(entry, "when", None)
-            if None in earlier or when in earlier:
+            if None in earlier or entry.when in earlier:
                 yield Problem((*path, index), "an entry that can be reached; an earlier one takes all that this could")
-            earlier.append(when)
+            earlier.append(entry.when)
 
 
 def _check_stages(contract: Contract) -> Iterator[Problem]:
@@ -294,25 +264,11 @@ def _check_stages(contract: Contract) -> Iterator[Problem]:
     if named and not contract.create.job:
         yield Problem(("create",), "a job with an id, for an answer that is accepted")
     if contract.observe is None and words & {"accepted", "exists", "accepted_unnamed"}:
-        needs = NOT_BUILT_WORDS if contract.webhook else "observe: none needs a webhook where the create can be accepted"
+        needs = WEBHOOK_ALONE if contract.webhook else "observe: none needs a webhook where the create can be accepted"
         yield Problem(("observe",), needs, "not-built" if contract.webhook else "invalid")
     ends = {state.word for state in contract.observe.states} if contract.observe else set[str]()
     if ends & {"partial", "ended"} and contract.collect and contract.collect.partial is None:
         yield Problem(("collect",), "partial, because a state of observe can be partial")
-
-
-def _requests(contract: Contract) -> Iterator[tuple[Path, Request]]:
-    yield ("create", "request"), contract.create.request
-    if contract.observe:
-        yield ("observe", "request"), contract.observe.request
-    if contract.cancel:
-        yield ("cancel", "request"), contract.cancel.request
-    for index, source in enumerate(contract.collect.source if contract.collect else ()):
-        if source.request:
-            yield ("collect", "from", index, "request"), source.request
-    for index, lookup in enumerate(contract.reconcile):
-        if lookup.request:
-            yield ("reconcile", index, "request"), lookup.request
 
 
 def _check_request(contract: Contract, path: Path, request: Request) -> Iterator[Problem]:

@@ -1,27 +1,41 @@
-"""Safety findings: what a contract may leave unsafe, said aloud. They don't stop a contract from loading.
+"""Safety findings: what a contract may leave unsafe, said aloud. They don't stop a contract from loading, but `contracts check` fails.
 
-Each has a code; `accepts` takes one knowingly, with a reason. `today` is an argument: nothing here looks at a clock.
+* Each has a code and a remedy; `accepts` takes one knowingly, with a reason. `today` is an argument: nothing here looks at a clock.
+* Advice is what may be left as it is: `ADVICE` are its codes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import date, timedelta
 from typing import Final
 
 from domain.calls import Output
 from domain.contract import Contract
 from domain.contract_checks import Problem
-from domain.contract_texts import Path
+from domain.contract_texts import Path, texts
 from domain.grammar import parse_duration
-from domain.templates import compile_template, texts_of
+from domain.templates import compile_template
 
 MAX_AGE: Final = timedelta(days=366)
 
+ADVICE: Final = {
+    "no-cases": "write NAME.cases.yaml beside it: recorded answers, and the word each must be read as",
+    "entry-without-case": "add a case that this entry reads, or take the entry away",
+    "accepted-in-vain": "take the entry of `accepts` away: what it accepts is not there",
+}
 
-def safety_findings(contract: Contract, *, today: date) -> tuple[Problem, ...]:
-    """What is unsafe and not accepted."""
+
+def safety_findings(contract: Contract, *, today: date, shown: Collection[Path] = ()) -> tuple[Problem, ...]:
+    """What is unsafe and not accepted. `shown`: addresses of which a case shows where they lead."""
     accepted = {entry.finding for entry in contract.accepts}
-    found = (Problem(path, said, code) for code, check in FINDINGS.items() for path, said in check(contract, today))
-    return tuple(problem for problem in found if problem.code not in accepted)
+    return tuple(problem for problem in _unsafe(contract, today, shown) if problem.code not in accepted)
+
+
+def accepted_in_vain(contract: Contract, *, today: date, shown: Collection[Path] = ()) -> Iterator[Problem]:
+    """Entries of `accepts` that accept nothing."""
+    found = {problem.code for problem in _unsafe(contract, today, shown)}
+    for index, entry in enumerate(contract.accepts):
+        if entry.finding not in found:
+            yield Problem(("accepts", index, "finding"), f"nothing here is {entry.finding}", "accepted-in-vain")
 
 
 def unknown_accepts(contract: Contract) -> Iterator[Problem]:
@@ -29,6 +43,16 @@ def unknown_accepts(contract: Contract) -> Iterator[Problem]:
     for index, entry in enumerate(contract.accepts):
         if entry.finding not in FINDINGS:
             yield Problem(("accepts", index, "finding"), f"one of {', '.join(FINDINGS)}")
+
+
+def remedy(code: str) -> str:
+    """What to do about a finding; empty where what was expected says it all."""
+    return REMEDIES.get(code, ADVICE.get(code, ""))
+
+
+def _unsafe(contract: Contract, today: date, shown: Collection[Path]) -> Iterator[Problem]:
+    for code, check in FINDINGS.items():
+        yield from (Problem(path, said, code) for path, said in check(contract, today) if code != "host-unlisted" or path not in shown)
 
 
 Said = Iterator[tuple[Path, str]]
@@ -68,9 +92,22 @@ def _unchecked(contract: Contract, _: date) -> Said:
 
 def _may_expire(contract: Contract, _: date) -> Said:
     for path, output in _outputs(contract):
-        stated = output.good_for
+        stated = output.good_for if output.refresh == "none" else None
         if stated and not compile_template(stated).holes and parse_duration(stated) < contract.deadlines.collect:
             yield (*path, "good_for"), "the result can be fetched for a shorter time than the collect deadline"
+
+
+def _unlisted_host(contract: Contract, _: date) -> Said:
+    """An address that an answer gives may lead anywhere; where no host is listed, all but the base is refused at run time."""
+    if contract.http.hosts:
+        return
+    for text in texts(contract):
+        leads = text.path[-1] == "url" and text.template is not None and text.template.parts[0] is text.expression
+        if leads and text.expression.roots & _FROM_ANSWERS:
+            yield text.path, "an address that an answer gives, while http.hosts lists nothing: only one below the base can be called"
+
+
+_FROM_ANSWERS: Final = frozenset({"job", "observed", "steps", "each", "page"})
 
 
 def _wide_host(contract: Contract, _: date) -> Said:
@@ -85,10 +122,10 @@ def _unsigned(contract: Contract, _: date) -> Said:
 
 
 def _understated(contract: Contract, _: date) -> Said:
-    request = contract.create.request
-    bodies = (request.json_body, request.form, request.text)
-    whole = any(hole.plain_path == ("input",) for body in bodies for _, text in texts_of(body) for hole in compile_template(text).holes)
-    if contract.effect.cls == "read" and whole:
+    bodies = {"json", "form", "text", "multipart"}
+    sent = (text for text in texts(contract) if text.path[0] == "create" and bodies & set(map(str, text.path)) and "request" in text.path)
+    made = any(text.path[0] == "files" and text.expression.plain_path == ("input",) for text in texts(contract))
+    if contract.effect.cls == "read" and (made or any(text.expression.plain_path == ("input",) for text in sent)):
         yield ("effect", "class"), "the whole input is passed on, so the class read is a hope"
 
 
@@ -98,10 +135,9 @@ def _stale(contract: Contract, today: date) -> Said:
 
 
 def _outputs(contract: Contract) -> Iterator[tuple[Path, Output]]:
-    if contract.collect and contract.collect.source:
-        yield ("collect",), contract.collect
-    for name, output in (contract.collect.outputs if contract.collect else {}).items():
-        yield ("collect", "outputs", name), output
+    if contract.collect:
+        for name, output in contract.collect.every.items():
+            yield ("collect", "outputs", name) if contract.collect.outputs else ("collect",), output
 
 
 FINDINGS: Final[dict[str, Callable[[Contract, date], Said]]] = {
@@ -112,8 +148,25 @@ FINDINGS: Final[dict[str, Callable[[Contract, date], Said]]] = {
     "cancel-never-confirmed": _never_confirmed,
     "result-unchecked": _unchecked,
     "result-may-expire": _may_expire,
+    "host-unlisted": _unlisted_host,
     "wide-host": _wide_host,
     "webhook-unsigned": _unsigned,
     "effect-understated": _understated,
     "stale": _stale,
 }
+
+REMEDIES: Final = {
+    "create-not-recoverable": "give create.token if the provider knows one, or a way to look the job up under reconcile; else accept it",
+    "window-unstated": "ask the provider, or write the window that was measured; else accept it",
+    "deadline-beyond-window": "shorten deadlines.create to the window: what is sent later may be carried out twice",
+    "no-failure-state": "add a state that is failed; where the provider has none, accept it and choose deadlines.result",
+    "cancel-never-confirmed": "add the state that a cancelled job shows, or what a 404 under phase cancelling means; else cancel: none",
+    "result-unchecked": "say what it can be compared with under verify (content_type, bytes, sha256), or name its format",
+    "result-may-expire": "shorten deadlines.collect, or refresh: observe where a new status reading gives a new address",
+    "host-unlisted": "list the hosts under http.hosts (none for presigned addresses), or show by a case that it is below the base",
+    "wide-host": "list the hosts by name; a pattern only below a name that the provider alone can register under",
+    "webhook-unsigned": "use the scheme by which the provider signs; where it has none, accept it: a delivery is only a hint to look",
+    "effect-understated": "take the class of the gravest thing that the input can ask for, or pass on only what the schema names",
+    "stale": "read the provider's pages again, correct what changed, and set verified_on",
+}
+"""What to do about each."""

@@ -6,20 +6,24 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
-from typing import cast
+from typing import TypeVar, cast
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from domain.contract import Contract
-from domain.contract_checks import Problem, check_contract, not_built
-from domain.contract_findings import safety_findings, unknown_accepts
+from domain.contract_checks import Problem, check_contract
+from domain.contract_findings import accepted_in_vain, remedy, safety_findings, unknown_accepts
 from domain.contract_texts import Path
 from domain.errors import BadContract, BadInput, Finding
 from domain.fingerprint import canonical
+from domain.grammar import Strict
+from domain.holes import holes
 from domain.jsontext import check_carriable
+
+M = TypeVar("M", bound=Strict)
 
 Positions = Mapping[Path, tuple[int, int]]
 
@@ -39,17 +43,40 @@ _WORDS = {
 
 def parse_contract(document: JsonValue, *, file: str, positions: Positions) -> Contract:
     """The contract of a parsed file. Raises BadContract with everything that was found."""
+    contract = validated(Contract, document, file=file, positions=positions)
+    problems = [*check_contract(contract), *unknown_accepts(contract)]
+    if problems:
+        raise BadContract(findings(problems, file, positions))
+    return contract.sealed(canonical(document))
+
+
+def validated(model: type[M], document: JsonValue, *, file: str, positions: Positions) -> M:
+    """A parsed file as a model of closed keys. Raises BadContract with everything that was found."""
     try:
         check_carriable(document, "the file")
-        contract = Contract.model_validate(document)
+        return model.model_validate(document)
     except BadInput as error:
         raise BadContract([Finding(file, 1, 1, "", error.message)]) from None
     except ValidationError as error:
-        raise BadContract(_findings(_translated(error, document), file, positions)) from None
-    problems = [*not_built(document), *check_contract(contract), *unknown_accepts(contract)]
-    if problems:
-        raise BadContract(_findings(problems, file, positions))
-    return contract.sealed(canonical(document))
+        raise BadContract(findings(_translated(error, document), file, positions)) from None
+
+
+def holes_in(document: JsonValue, *, file: str, positions: Positions) -> list[Finding]:
+    """The holes of a file and, if it has any, what else is wrong with it apart from them. What hangs on a hole is not known yet."""
+    found = findings(holes(document), file, positions)
+    if not found:
+        return []
+    try:
+        validated(Contract, document, file=file, positions=positions)
+        return found
+    except BadContract as error:
+        apart = [one for one in error.findings if not any(_touch(one.key, hole.key) for hole in found)]
+        return sorted([*found, *apart], key=lambda finding: (finding.line, finding.column))
+
+
+def _touch(key: str, other: str) -> bool:
+    """Whether one is at, above or below the other."""
+    return not key or not other or f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
 
 
 def contract_from_canonical(data: bytes) -> Contract:
@@ -61,15 +88,24 @@ def contract_from_canonical(data: bytes) -> Contract:
     return parse_contract(document, file="<ledger>", positions={})
 
 
-def safety(contract: Contract, *, today: date, file: str, positions: Positions) -> list[Finding]:
-    """The safety findings that the contract does not accept, at their places."""
-    return _findings(safety_findings(contract, today=today), file, positions)
+def found_in(
+    contract: Contract,
+    today: date,
+    file: str,
+    positions: Positions,
+    more: Iterable[Problem] = (),
+    shown: Collection[Path] = (),
+) -> list[Finding]:
+    """The safety findings that the contract does not accept, and advice, at their places."""
+    unsafe = safety_findings(contract, today=today, shown=shown)
+    return findings((*unsafe, *accepted_in_vain(contract, today=today, shown=shown), *more), file, positions)
 
 
-def _findings(problems: Iterable[Problem], file: str, positions: Positions) -> list[Finding]:
+def findings(problems: Iterable[Problem], file: str, positions: Positions) -> list[Finding]:
+    """Problems at their places, in the order of the file."""
     found = {
-        Finding(file, *_place(problem.path, positions), ".".join(map(str, problem.path)), problem.expected, problem.code)
-        for problem in problems
+        Finding(file, *_place(one.path, positions), ".".join(map(str, one.path)), one.expected, one.code, one.remedy or remedy(one.code))
+        for one in problems
     }
     return sorted(found, key=lambda finding: (finding.line, finding.column, finding.key, finding.expected))
 

@@ -6,6 +6,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from domain.calls import FilePart, Request
 from domain.expressions import Expression, compile_expression
 from domain.grammar import Kind, Strict
 from domain.matching import templates_of
@@ -30,16 +31,9 @@ def texts(model: Strict) -> Iterator[Text]:
 
 
 def fits(pattern: str, path: Path) -> bool:
-    """Whether `path` is at or below the dotted `pattern`; `*` stands for one part, `**` for any number of them."""
-    return _fits(pattern.split("."), [str(part) for part in path])
-
-
-def _fits(pattern: list[str], path: list[str]) -> bool:
-    if not pattern:
-        return True
-    if pattern[0] == "**":
-        return any(_fits(pattern[1:], path[start:]) for start in range(len(path) + 1))
-    return bool(path) and pattern[0] in ("*", path[0]) and _fits(pattern[1:], path[1:])
+    """Whether `path` is at or below the dotted `pattern`; `*` stands for one part."""
+    wanted = pattern.split(".")
+    return len(path) >= len(wanted) and all(one in ("*", str(part)) for one, part in zip(wanted, path, strict=False))
 
 
 def _fields(model: Strict, path: Path) -> Iterator[tuple[Path, Kind, object]]:
@@ -50,8 +44,18 @@ def _fields(model: Strict, path: Path) -> Iterator[tuple[Path, Kind, object]]:
         kind = next((mark for mark in field.metadata if isinstance(mark, Kind)), None)
         if kind is not None:
             yield here, kind, value
+        elif isinstance(model, Request) and name == "multipart":  # a part is a file or a text: the mark would stand too deep to be seen
+            yield from _parts(model, here)
         else:
             yield from _below(value, here)
+
+
+def _parts(request: Request, path: Path) -> Iterator[tuple[Path, Kind, object]]:
+    for name, part in (request.multipart or {}).items():
+        if isinstance(part, FilePart):
+            yield from _fields(part, (*path, name))
+        else:
+            yield (*path, name), Kind.TEMPLATE, part
 
 
 def _below(value: object, path: Path) -> Iterator[tuple[Path, Kind, object]]:

@@ -109,7 +109,8 @@ class _Lines:
                 read_value(line)
             else:
                 stream = JsonStream(longest=self._limits.record)
-                stream.feed(line)
+                for start in range(0, len(line), WINDOW):
+                    stream.feed(line[start : start + WINDOW])
                 stream.finish()
         except NotReadable as error:
             raise NotReadable(f"line {self._line}: {error}") from None

@@ -48,7 +48,7 @@ class BadInput(SakshiError):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing wrong at one place of a file. Lines and columns count from 1."""
+    """One thing wrong at one place of a file. Lines and columns count from 1. `remedy` says what to do about it."""
 
     file: str
     line: int
@@ -56,6 +56,7 @@ class Finding:
     key: str
     expected: str
     code: str = "invalid"
+    remedy: str = ""
 
     def __str__(self) -> str:
         return ": ".join(part for part in (f"{self.file}:{self.line}:{self.column}", self.key, self.expected) if part)

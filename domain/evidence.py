@@ -118,6 +118,20 @@ def body_key(tenant: str, stream: str, sha256: str) -> str:
     return f"{tenant}/{stream}/{sha256}"
 
 
+class FileFacts(Frozen):
+    """A big input, as it was stored before entry 0. `records` where its media says how they are counted."""
+
+    sha256: str
+    bytes: Count
+    media: str
+    records: Count | None = None
+
+
+def file_key(tenant: str, sha256: str) -> str:
+    """Where in the result store a tenant's file is. No operation has an `@` where this has one, so none shares the place."""
+    return f"{tenant}/@files/{sha256}"
+
+
 class Words(Frozen):
     """The provider's own words, bounded and printable; never trusted, only shown."""
 
@@ -135,6 +149,16 @@ class RequestFacts(Frozen):
     body_sha256: str
     body_bytes: int
     ref: str
+
+
+class StepSeen(Frozen):
+    """What a step came to that ran ahead of a reading, a cancel or a collecting. It has no entry of its own."""
+
+    step: str
+    word: str = "default"
+    pages: Count = 1
+    http: Http | None = None
+    words: Words = Words()
 
 
 class Check(Frozen):
@@ -159,10 +183,11 @@ class Output(Frozen):
 
 
 class Fact(Frozen):
-    """What every piece of evidence has: when and by whom it was seen."""
+    """What every piece of evidence has: when and by whom it was seen. `sensitive`: what was hidden in it and is needed later."""
 
     at: Instant
     actor: str
+    sensitive: Ref | None = None
 
     @property
     def key(self) -> str:
@@ -201,6 +226,7 @@ class Opened(Fact):
     input: Commitment
     effect: dict[str, Json]
     retry_of: str | None = None
+    files: dict[str, FileFacts] = {}
 
 
 class OwnerClaim(Fact):
@@ -266,6 +292,7 @@ class Intent(Fact):
     staging: str | None = None
     entry: int | None = None
     step: str | None = None
+    forced: bool = False
 
 
 class Closed(Fact):
@@ -305,7 +332,10 @@ class Late(Closed):
 
 
 class Observation(Fact):
-    """What a status read showed. `began` decides whether it can contradict what came before."""
+    """What a status read showed. `began` decides whether it can contradict what came before.
+
+    `counts_problem`: why the counts that it held are none. `undecided`: an `ended` that no counts decide.
+    """
 
     kind: Literal["reading"] = "reading"
     meaning: Literal["going", "not_visible", "held", "terminal", "gone", "refused", "failed", "violation"]
@@ -315,6 +345,8 @@ class Observation(Fact):
     provider_at: str | None = None
     progress: dict[str, Json] | None = None
     counts: dict[str, Count] | None = None
+    counts_problem: str | None = None
+    undecided: bool = False
     began: Instant
     http: Http | None = None
     words: Words = Words()
@@ -323,6 +355,7 @@ class Observation(Fact):
     woken: bool = False
     turn: int = 0
     violation: dict[str, Json] | None = None
+    before: tuple[StepSeen, ...] = ()
 
 
 class CancelAnswer(Fact):
@@ -336,6 +369,7 @@ class CancelAnswer(Fact):
     next_at: Instant | None = None
     recovered: Literal["lost", "recovered"] | None = None
     violation: dict[str, Json] | None = None
+    before: tuple[StepSeen, ...] = ()
 
 
 class Lookup(Fact):
@@ -356,12 +390,17 @@ class Lookup(Fact):
 
 
 class StepOutcome(Fact):
-    """What a `before` step came to."""
+    """What a step ahead of the create came to, or its undo: taken (`undone`), not taken yet, or given up (`leftover`).
+
+    `saved`: the values for later calls, kept in `payloads` behind salt and never here; of an undo, those that name what it takes back.
+    """
 
     kind: Literal["step"] = "step"
-    meaning: Literal["done", "refused", "again", "violation"]
+    meaning: Literal["done", "refused", "again", "violation", "undone", "undo_again", "leftover"]
     step: str
+    generation: int = 1
     word: str = "default"
+    pages: Count = 1
     saved: Ref | None = None
     http: Http | None = None
     words: Words = Words()
@@ -370,20 +409,28 @@ class StepOutcome(Fact):
 
 
 class ResultOutcome(Fact):
-    """What collecting came to."""
+    """What collecting came to. `empty`: outputs that had nothing to be stored. `checks`: those over several outputs.
+
+    `kept`: what was fine stays staged for the next attempt. `failed_items`: every item that did not succeed, as JSON Lines.
+    """
 
     kind: Literal["result"] = "result"
     meaning: Literal["verified", "none", "empty", "invalid", "again", "refused", "gone"]
     word: str = "default"
-    outcome: Literal["whole", "partial"] | None = None
+    outcome: Literal["whole", "partial", "none"] | None = None
     outputs: tuple[Output, ...] = ()
     items: dict[str, Json] | None = None
+    failed_items: Output | None = None
     disagrees: bool = False
     cut: bool = False
+    empty: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    kept: bool = False
     problems: tuple[str, ...] = ()
     http: Http | None = None
     words: Words = Words()
     next_at: Instant | None = None
+    before: tuple[StepSeen, ...] = ()
 
 
 class Callback(Fact):

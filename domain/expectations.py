@@ -6,16 +6,18 @@ and fails: a provider that states nonsense has stated something.
 
 import base64
 import binascii
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import cast
 
 from pydantic import JsonValue
 
-from domain.calls import Checkable, Verify
-from domain.contract import Contract
+from domain.calls import Checkable, Output, Verify
 from domain.errors import RenderError
 from domain.expressions import Scope
-from domain.matching import Match
-from domain.templates import compile_template, fill, hole_value
+from domain.templates import compile_template, fill, hole_value, texts_of
+
+_PASSING = frozenset({"steps", "status", "headers"})
+"""Roots that a later attempt does not have again: what an answer or a step showed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,27 @@ class Expectations:
     required: tuple[Checkable, ...] = ()
     malformed: tuple[Checkable, ...] = ()
     not_offered: tuple[Checkable, ...] = ()
-    expect: Match | None = None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The form that is staged beside an object, for the attempt that finds it."""
+        return cast("dict[str, JsonValue]", asdict(self))
+
+    @classmethod
+    def from_json(cls, value: dict[str, JsonValue]) -> "Expectations":
+        """The reverse of `to_json`."""
+        lists = {name: tuple(cast("list[JsonValue]", value[name])) for name in ("required", "malformed", "not_offered")}
+        return cls(**{**value, **lists})  # pyright: ignore[reportArgumentType]  # the shape that to_json wrote
 
 
-def expectations(contract: Contract, scope: Scope) -> Expectations:
-    """The checks of the one output that is written directly under `collect`."""
-    collect = contract.collect
-    verify = collect.verify if collect and collect.verify else Verify()
+def passing(verify: Verify | None) -> bool:
+    """Whether the checks name what only the attempt that fetches can see: then they are kept beside what it fetched."""
+    values: list[JsonValue] = [] if verify is None else [verify.content_type, verify.bytes, verify.sha256, verify.records]
+    return any(hole.roots & _PASSING for value in values for _, text in texts_of(value) for hole in compile_template(text).holes)
+
+
+def expectations(output: Output, scope: Scope) -> Expectations:
+    """The checks of one output."""
+    verify = output.verify or Verify()
     wanted: dict[Checkable, JsonValue] = {
         "content_type": _offered(verify.content_type, scope),
         "bytes": _offered(verify.bytes, scope),
@@ -45,7 +61,7 @@ def expectations(contract: Contract, scope: Scope) -> Expectations:
         "records": _offered(verify.records, scope),
     }
     media = wanted["content_type"] if isinstance(wanted["content_type"], str) else None
-    size, records, digest = _count(wanted["bytes"]), _count(wanted["records"]), digest_of(wanted["sha256"])
+    size, records, digest = count_of(wanted["bytes"]), count_of(wanted["records"]), digest_of(wanted["sha256"])
     read: dict[Checkable, object] = {"content_type": media, "bytes": size, "sha256": digest, "records": records, "schema": verify.schema_}
     offered: set[Checkable] = {name for name, value in wanted.items() if value is not None}
     if verify.schema_ is not None:
@@ -59,11 +75,10 @@ def expectations(contract: Contract, scope: Scope) -> Expectations:
         required=verify.required,
         malformed=tuple(name for name in wanted if name in offered and read[name] is None),
         not_offered=tuple(name for name in verify.required if name not in offered),
-        expect=collect.expect if collect else None,
     )
 
 
-def _count(value: JsonValue) -> int | None:
+def count_of(value: JsonValue) -> int | None:
     """A count: an integer, or text of decimal digits."""
     match value:
         case bool():

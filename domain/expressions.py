@@ -66,6 +66,7 @@ class Scope:
     body: JsonValue = None
     text: str | None = None
     item: JsonValue = None
+    items: JsonValue = None
     counts: JsonValue = None
     outputs: JsonValue = None
     result: JsonValue = None
@@ -79,6 +80,12 @@ class Scope:
         named["call"] = None if self.call_id is None else {"id": self.call_id}
         named["callback"] = None if self.callback_url is None else {"url": self.callback_url}
         return named
+
+    def with_item(self, item: JsonValue) -> "Scope":
+        """The same roots with one item. Of a million items each is looked at once: what they share is made once."""
+        here = Scope(item=item)
+        here.__dict__["roots"] = {**self.roots, "item": item}
+        return here
 
 
 @dataclass(frozen=True, slots=True)

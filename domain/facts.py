@@ -20,7 +20,11 @@ class DeadlinesMs(BaseModel):
 
 
 class ContractFacts(BaseModel):
-    """A contract as the lifecycle sees it. Times are in milliseconds; `token_window_ms` is None only without a token."""
+    """A contract as the lifecycle sees it. Times are in milliseconds; `token_window_ms` is None only without a token.
+
+    `undo`: the steps ahead of the create that can be undone. `before_ms`: what steps add to the longest that one attempt may take,
+    by the name of the activity.
+    """
 
     model_config = ConfigDict(frozen=True)
     collect_after: tuple[str, ...] = ("succeeded", "partial")
@@ -39,6 +43,9 @@ class ContractFacts(BaseModel):
     http_total_ms: int = 90_000
     reconcile_entries: int = 0
     visible_within_ms: tuple[int, ...] = ()
+    undo: tuple[str, ...] = ()
+    before_ms: dict[str, int] = {}
     appears_within_ms: int = 60_000
     deadlines_ms: DeadlinesMs = DeadlinesMs()
     compare: bool = False
+    sensitive: bool = False

@@ -92,7 +92,7 @@ def fingerprint(
     origin: str,
     credential: str,
     input: object,
-    files: Mapping[str, str],
+    files: Mapping[str, object],
 ) -> str:
     """What was asked, under the stream's salt. Hexadecimal SHA-256."""
     what = {

@@ -34,7 +34,19 @@ from domain.evidence import (
 )
 from domain.facts import ContractFacts
 from domain.lifecycle import STEPS
-from domain.standing import HELD_READS_BEFORE_FLAG, LOST_ATTEMPT, UNPROVEN_MEANINGS, Answered, Attempt, Flag, Standing, State, Verdict
+from domain.pruning import kept_apart
+from domain.reading_folding import observed
+from domain.standing import (
+    LOST_ATTEMPT,
+    UNPROVEN_MEANINGS,
+    Answered,
+    Attempt,
+    Flag,
+    Standing,
+    State,
+    Verdict,
+)
+from domain.step_folding import committed, left_late, stepped
 
 
 def opened_standing(opened: Opened) -> Standing:
@@ -58,6 +70,8 @@ def apply(standing: Standing, entry: Entry) -> Standing:
     """The standing after one more entry."""
     evidence = entry.evidence
     change = _noted(standing, evidence, entry) if entry.role == "note" else _owned(standing, evidence, entry)
+    if standing.facts.sensitive:
+        change = {**change, **kept_apart(standing, evidence)}
     after = standing.model_copy(update=change)
     if after.attention != standing.attention:
         after = after.model_copy(update={"attention_since": evidence.at if after.attention else None})
@@ -65,13 +79,27 @@ def apply(standing: Standing, entry: Entry) -> Standing:
 
 
 def _owned(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str, object]:
-    change: dict[str, object] = {"epoch": entry.epoch, "turn": entry.turn, **_by_kind(standing, evidence, entry)}
+    change: dict[str, object] = {"epoch": entry.epoch, "turn": entry.turn, **_by_kind(standing, evidence, entry), **_held_back(evidence)}
     if entry.role == "move":
         change |= {"state": entry.to, "state_since": evidence.at, "next_at": change.get("next_at")}
         if STEPS.get(standing.state) != STEPS.get(cast("State", entry.to)):
             change["tries"] = 0
         change |= _entering(standing, str(entry.to), evidence, change)
     return change
+
+
+def _held_back(evidence: Evidence) -> Mapping[str, object]:
+    """Whatever the stage: that nothing was sent because a quota is used up is why it waits."""
+    match evidence:
+        case (
+            Observation(word="quota", words=words)
+            | CancelAnswer(word="quota", words=words)
+            | Lookup(word="quota", words=words)
+            | ResultOutcome(word="quota", words=words)
+        ):
+            return {"why": words.reason}
+        case _:
+            return {}
 
 
 def _noted(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str, object]:
@@ -85,6 +113,12 @@ def _noted(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str,
             return {"answered": standing.answered | {evidence.request_id: answered}, "refusals": standing.refusals + 1}
         case Linked(meaning="retried_by"):
             return {"retried_by": evidence.other}
+        case StepOutcome(meaning="done"):
+            return left_late(standing, evidence)
+        case StepOutcome(meaning="undone" | "undo_again" | "leftover"):
+            # Of an operation at work it is a fact from beside the story: when what is sent next stays as it was.
+            undone = stepped(standing, evidence, entry)
+            return undone if standing.final else {name: undone[name] for name in ("leftovers", "flags") if name in undone}
         case _:
             return {}
 
@@ -102,17 +136,18 @@ def _by_kind(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[st
         case CreateExchange() | Late():
             return _closed(standing, evidence, entry)
         case Observation():
-            return _observed(standing, evidence, entry)
+            return observed(standing, evidence, entry)
         case CancelAnswer():
             return _cancel_answered(standing, evidence)
         case Lookup():
             return _looked_up(standing, evidence, entry)
         case StepOutcome():
-            return {"next_at": evidence.next_at, "tries": standing.tries + 1, "violation": evidence.violation or standing.violation}
+            return stepped(standing, evidence, entry)
         case ResultOutcome():
             return _collected(standing, evidence, entry)
         case Callback():
-            return {"job": evidence.job, "job_at": evidence.at} if standing.job is None else {}
+            known = {"job": evidence.job, "job_at": evidence.at, "leftovers": committed(standing, standing.generation)}
+            return known if standing.job is None else {}
         case Clock():
             return _passed(standing, evidence, entry)
         case Regressed() if standing.job is None and standing.verdict is None:
@@ -135,7 +170,8 @@ def _decided(standing: Standing, decision: Decision, entry: Entry) -> dict[str, 
         case "adopt":
             change |= {"job": decision.arguments, "job_at": decision.at, "seen": False, "violation": None, "compare_due": False}
             if standing.job is not None and standing.job.get("id") != decision.arguments.get("id"):
-                change |= {"verdict": None, "cancel_acknowledged": False}
+                change |= {"verdict": None, "renewed": None, "cancel_acknowledged": False}
+            change["leftovers"] = committed(standing, standing.generation)
             deadlines["result"] = decision.at + timedelta(milliseconds=standing.facts.deadlines_ms.result)
         case "look":
             change |= {"reconcile_left": standing.facts.reconcile_entries, "reconcile_entry": 0, "candidates": ()}
@@ -180,6 +216,7 @@ def _next_generation(standing: Standing) -> dict[str, object]:
         "first_intent_at": None,
         "last_intent_at": None,
         "request": None,
+        "steps": {},
         "reconcile_left": standing.facts.reconcile_entries,
         "reconcile_entry": 0,
         "candidates": (),
@@ -231,6 +268,8 @@ def _closed(standing: Standing, evidence: Closed, entry: Entry) -> dict[str, obj
         change["unread_late"] = tuple(seq for seq in standing.unread_late if seq != evidence.of)
     if meaning == "unnamed":
         change["unnamed"] = True
+    if meaning in {"accepted", "finished", "unnamed"}:
+        change["leftovers"] = committed(standing, evidence.generation)
     if evidence.violation is not None:
         change["violation"] = evidence.violation
     elif meaning in {"accepted", "finished"} and evidence.job and standing.job is None:
@@ -244,53 +283,6 @@ def _closed(standing: Standing, evidence: Closed, entry: Entry) -> dict[str, obj
             verdict=evidence.verdict or "succeeded", at=evidence.at, began=began, call="create", seq=entry.seq, observed=evidence.observed
         )
     return change
-
-
-def _observed(standing: Standing, reading: Observation, entry: Entry) -> dict[str, object]:
-    decided = reading.meaning in {"going", "terminal", "gone"}
-    change: dict[str, object] = {
-        "reads": standing.reads + 1,
-        "tries": 0 if reading.woken else standing.tries + 1,
-        "next_at": reading.next_at,
-        "last_reading_turn": reading.turn,
-        "remote_read": reading.meaning,
-        "held_run": standing.held_run + 1 if reading.meaning == "held" else 0,
-    }
-    if reading.meaning in {"going", "held", "terminal"}:
-        change |= {
-            "compare_due": False,
-            "seen": True,
-            "remote_state": reading.remote_state,
-            "provider_at": reading.provider_at or standing.provider_at,
-        }
-        change |= {"progress": reading.progress or standing.progress, "counts": reading.counts or standing.counts}
-    if decided:
-        change["why"] = reading.words.reason or reading.words.message
-    if reading.meaning == "terminal" and standing.verdict is None:
-        change["verdict"] = Verdict(
-            verdict=reading.verdict or "succeeded", at=reading.at, began=reading.began, call="observe", seq=entry.seq,
-            observed=reading.observed,
-        )  # fmt: skip
-    if reading.violation is not None:
-        change["violation"] = reading.violation
-    return change | {"flags": _flags(standing, reading, decided=decided)}
-
-
-def _flags(standing: Standing, reading: Observation, *, decided: bool) -> tuple[Flag, ...]:
-    flags = tuple(flag for flag in standing.flags if flag.word == "leftovers") if decided else standing.flags
-    raised: tuple[str, str] | None = None
-    if reading.meaning == "held" and standing.held_run + 1 >= HELD_READS_BEFORE_FLAG:
-        raised = ("unknown_state", f"the provider says {reading.remote_state!r}, which the contract does not know")
-    elif reading.word == "needs_input" and reading.meaning == "going":
-        raised = ("needs_input", reading.words.reason or "the job waits for input at the provider")
-    elif reading.meaning == "refused":
-        raised = ("read_rejected", reading.words.message or "the provider refuses to show the job")
-    elif reading.meaning == "not_visible" and not standing.seen and standing.job_at is not None:
-        appears = standing.job_at + timedelta(milliseconds=standing.facts.appears_within_ms)
-        raised = ("not_visible", "the job has not appeared yet") if reading.at > appears else None
-    if raised is None or any(flag.word == raised[0] for flag in flags):
-        return flags
-    return (*flags, Flag(word=raised[0], since=reading.at, why=raised[1]))
 
 
 def _cancel_answered(standing: Standing, answer: CancelAnswer) -> dict[str, object]:
@@ -313,7 +305,7 @@ def _looked_up(standing: Standing, lookup: Lookup, entry: Entry) -> dict[str, ob
         change |= {"reconcile_left": max(0, standing.reconcile_left - 1), "reconcile_entry": standing.reconcile_entry + 1, "tries": 0}
     match lookup.meaning:
         case "found" if standing.job is None:
-            change |= {"job": lookup.job, "job_at": lookup.at}
+            change |= {"job": lookup.job, "job_at": lookup.at, "leftovers": committed(standing, standing.generation)}
         case "candidates":
             change |= {"candidates": (*standing.candidates, *lookup.candidates)}
         case "absent" if standing.absence_provable:
@@ -341,10 +333,10 @@ def _collected(standing: Standing, result: ResultOutcome, entry: Entry) -> dict[
     change: dict[str, object] = {"next_at": result.next_at, "tries": standing.tries + 1, "problems": result.problems}
     match result.meaning:
         case "verified" | "none" | "empty":
-            change |= {"outputs": result.outputs, "outcome": result.outcome, "items": result.items}
+            change |= {"outputs": result.outputs, "outcome": result.outcome, "items": result.items, "failed_items": result.failed_items}
         case "invalid":
             # Its outputs were never published: the entry tells of them, the standing offers none.
-            change |= {"invalid_results": standing.invalid_results + 1, "staging": None}
+            change |= {"invalid_results": standing.invalid_results + 1, "staging": standing.staging if result.kept else None}
         case _:
             pass
     had = result.meaning in {"verified", "none", "empty"}

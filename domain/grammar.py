@@ -182,8 +182,10 @@ def _match(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
     return value
 
 
-def _lifetime(value: str) -> str:
-    return value if compile_template(value).holes else str(value) if parse_duration(value) else value
+def _lifetime(value: str | None) -> str | None:
+    if value is not None and not compile_template(value).holes:
+        parse_duration(value)
+    return value
 
 
 def _named(pattern: str, what: str) -> AfterValidator:
@@ -218,7 +220,7 @@ OptionalTemplateMap = Annotated[dict[str, JsonValue] | None, AfterValidator(_tem
 TextMap = Annotated[dict[str, str], AfterValidator(_templates), Kind.TEMPLATE]
 OptionalTexts = Annotated[dict[str, str] | None, AfterValidator(_templates), Kind.TEMPLATE]
 Minor = Annotated[JsonValue, AfterValidator(_minor), WithJsonSchema({"type": ["integer", "string"]}), Kind.TEMPLATE]
-Lifetime = Annotated[str, AfterValidator(_lifetime), Kind.TEMPLATE]
+Lifetime = Annotated[str | None, AfterValidator(_templates), AfterValidator(_lifetime), Kind.TEMPLATE]
 Matching = Annotated[dict[str, JsonValue] | None, AfterValidator(_match), Kind.MATCH]
 
 ContractName = Annotated[

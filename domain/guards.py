@@ -57,6 +57,8 @@ def _contradicts(standing: Standing, evidence: Evidence) -> bool:
     first = standing.verdict
     if first is None or not isinstance(evidence, Observation) or not standing.facts.terminal_is_final:
         return False
+    if evidence.undecided or (first.undecided and evidence.word == "ended"):
+        return False  # that it has ended is said twice, and how was left to its items
     # In the same millisecond nobody can say which came first, and a false contradiction parks a good job.
     return evidence.began > first.at and evidence.verdict != first.verdict
 
@@ -92,12 +94,14 @@ GUARDS: dict[str, tuple[str, Callable[[Standing, Evidence], bool]]] = {
     "collected after": ("the contract collects after this verdict", lambda s, e: verdict_of(s, e) in s.facts.collect_after),
     "contradicts": ("begun after the verdict, says otherwise, and terminal is final", _contradicts),
     "repeatable": ("the contract's cancel may be re-sent", lambda s, _: s.facts.cancel_repeatable),
+    "sent by force": ("what was sent is the contract's force call", lambda s, _: s.facts.cancel_force and s.cancel_forced),
     "forced": ("--force, and the contract has a force call", lambda s, e: s.facts.cancel_force and bool(_field(e, "force"))),
     "entries left": (
         "a reconcile entry is left",
         lambda s, e: s.reconcile_left > (1 if _field(e, "exhausted") or e.key == "lookup.candidates" else 0),
     ),
     "leftover": ("the verdict was failed or cancelled", lambda s, _: s.ends_without_result),
+    "none succeeded": ("no item succeeded", lambda _, e: _field(e, "outcome") == "none"),
     "partial: failed": ("the outcome is partial and the contract takes it as failure", _partial_is("failed")),
     "partial: attention": ("the outcome is partial and the contract leaves it to a human", _partial_is("attention")),
     "disagrees": (
@@ -111,5 +115,6 @@ GUARDS: dict[str, tuple[str, Callable[[Standing, Evidence], bool]]] = {
     "has lookups": ("the contract says how to look a job up", lambda s, _: s.facts.reconcile_entries > 0),
     "unnamed": ("the provider took it without giving an id", lambda s, _: s.unnamed),
     "absence provable": ("it was not taken without an id, and no entries are lost", lambda s, _: s.absence_provable),
+    "undo due": ("a step of a generation that is over and made nothing can be undone", lambda s, _: bool(s.undo_due)),
     "window open": ("the token's window is open", lambda s, e: s.token_until is not None and e.at < s.token_until and not s.unnamed),
 }

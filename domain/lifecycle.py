@@ -5,11 +5,12 @@
 * A pair that no row determines is a flagged note if it comes from outside, and an error if it is of our own making.
 * Nothing leaves a final state. `denied`, `rejected`, `expired` and `cancelled` by policy, clock or human need `clean`: no
   unproven attempt of any generation and no job; otherwise the same evidence leads to `create_unknown`.
+* What steps left behind is undone once an operation has ended without a commit: its state is final, its last step is `undo`.
 * Progress, and what a provider answers to a cancel, never move anything to a final state: only a reading does.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, cast
 
 from domain.errors import EvidenceError
@@ -18,7 +19,7 @@ from domain.guards import GUARDS, verdict_of
 from domain.standing import FINAL, Standing, State
 from domain.tables import TABLES, Row
 
-StepName = Literal["judge", "inbox", "create", "reconcile", "observe", "cancel", "collect", "done"]
+StepName = Literal["judge", "inbox", "create", "reconcile", "observe", "cancel", "collect", "undo", "done"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +125,18 @@ class Step:
 def next_step(standing: Standing) -> Step:
     """The step that the tables name for this standing."""
     if standing.state in FINAL:
-        return Step("done", None)
+        return Step("undo", undo_until(standing)) if standing.undo_due else Step("done", None)
     if standing.state == "create_unknown" and standing.lookup_left:
         return Step("reconcile", None)
     clock = CLOCKS.get(standing.state)
     return Step(STEPS.get(standing.state, "inbox"), standing.deadlines.get(clock) if clock else None)
+
+
+def undo_until(standing: Standing) -> datetime | None:
+    """Until when what steps left is undone: of an operation that ended, as long again as its create had; else until its create ends."""
+    if not standing.final:
+        return standing.deadlines.get("create")
+    return standing.state_since + timedelta(milliseconds=standing.facts.deadlines_ms.create)
 
 
 def clock_of(standing: Standing) -> str | None:
@@ -182,7 +190,9 @@ WHY: dict[State, str] = {
 
 _NO_JOB = "the provider no longer knows the job"
 _NO_RESULT = "the job has ended, and the result cannot be had"
+_LEFTOVERS = "what an earlier attempt left at the provider could not be taken back, and whether to create again is for a human to say"
 _IN_PART = "the job was done in part only; what came is verified, and whether it is success is for a human to say"
+_AT_ODDS = "what was said of the outcome does not agree; what came is verified, and whether it is success is for a human to say"
 
 
 def why_it_waits(standing: Standing) -> str | None:
@@ -192,15 +202,30 @@ def why_it_waits(standing: Standing) -> str | None:
     match standing.state:
         case "result_unavailable":
             return _NO_JOB if standing.verdict is None else _NO_RESULT
+        case "outcome_undecided" if standing.disagreements:
+            return _AT_ODDS
         case "outcome_undecided" if standing.outcome == "partial":
             return _IN_PART
+        case "awaiting_approval" if any(flag.word == "leftovers" for flag in standing.flags):
+            return _LEFTOVERS
         case state:
             return WHY.get(state)
+
+
+MOST_SAID = 3
+"""Disagreements that are said beside the state; the record has them all."""
 
 
 def why_of(standing: Standing) -> str | None:
     """Why it stands where it stands, in words: in general, and what is particular to this one."""
     particular = standing.problems[0] if standing.problems else standing.why
+    if standing.state == "outcome_undecided":
+        counted = [standing.counted] if standing.counted else []
+        particular = "; ".join([*counted, *standing.disagreements[:MOST_SAID]]) or particular
+    elif standing.state == "failed" and standing.outcome is not None and not standing.ends_without_result:
+        particular = f"as the contract takes it: {standing.counted or 'the job was done in part only'}"
+    elif standing.state == "failed" and particular is None:
+        particular = standing.counted
     if standing.violation is not None and "why" in standing.violation:
         particular = str(standing.violation["why"])
     return ": ".join(part for part in (why_it_waits(standing), particular) if part) or None

@@ -14,12 +14,13 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from domain.calls import Lookup, Pages
+from domain.calls import Lookup
 from domain.contract import Contract
 from domain.exchange import Answer
 from domain.expressions import Scope, first_value
 from domain.functions import TooMuch
 from domain.matching import Match, holds
+from domain.paging import Following, following
 from domain.reading import Judged, job_of, judge, words_of
 
 MAX_ITEMS: Final = 100_000
@@ -30,16 +31,14 @@ _GET: Final[dict[str, Meaning]] = {"found": "found", "absent": "absent"}
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one answer showed. `jobs`: what fits on one page of `size` items; `more`: there is a next page, asked for by the rest."""
+    """What one answer showed. `jobs`: what fits on one page of `size` items; `leads`: to which page next."""
 
     meaning: Meaning
     word: str = "default"
     job: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     jobs: tuple[dict[str, JsonValue], ...] = ()
     size: int = 0
-    next: JsonValue = None
-    next_url: str | None = None
-    more: bool = False
+    leads: Following = field(default_factory=Following)
     reason: str | None = None
     message: str | None = None
     request_id: str | None = None
@@ -68,13 +67,12 @@ def read_page(contract: Contract, lookup: Lookup, answer: Answer, scope: Scope, 
     try:
         items = first_value(lookup.pages.items, judged.scope)
         fitting = _fitting(lookup, lookup.match, items, judged.scope) if isinstance(items, list) else None
-        following = _following(lookup.pages, judged.scope)
+        leads = following(lookup.pages, judged.scope)
     except TooMuch:
         return _said(contract, judged, "failed")
-    if fitting is None or following is None or not isinstance(items, list):
+    if fitting is None or leads is None or not isinstance(items, list):
         return _said(contract, judged, "failed")
-    cursor, url, more = following
-    return replace(_said(contract, judged, "page"), jobs=fitting, size=len(items), next=cursor, next_url=url, more=more)
+    return replace(_said(contract, judged, "page"), jobs=fitting, size=len(items), leads=leads)
 
 
 def _fitting(lookup: Lookup, match: Match, items: Iterable[JsonValue], scope: Scope) -> tuple[dict[str, JsonValue], ...] | None:
@@ -89,31 +87,6 @@ def _fitting(lookup: Lookup, match: Match, items: Iterable[JsonValue], scope: Sc
             return None
         found.setdefault(str(job["id"]), job)
     return tuple(found.values())[:MAX_CANDIDATES]
-
-
-def _following(pages: Pages, scope: Scope) -> tuple[JsonValue, str | None, bool] | None:
-    """Cursor and address of the next page, and whether there is one; None if what leads on cannot be read. Raises TooMuch."""
-    more = pages.more is None or holds(pages.more, scope)
-    if pages.next:
-        cursor = first_value(pages.next, scope)
-        return cursor, None, more and cursor is not None
-    if pages.next_url:
-        url = first_value(pages.next_url, scope)
-        return (None, url, more and url is not None) if url is None or isinstance(url, str) else None
-    if pages.count:
-        count = first_value(pages.count, scope)
-        if isinstance(count, bool) or not isinstance(count, int | None):
-            return None
-        return None, None, more and _index(scope) + 1 < (1 if count is None else count)
-    return None, None, pages.more is not None and more
-
-
-def _index(scope: Scope) -> int:
-    match scope.page:
-        case {"index": int(index)}:
-            return index
-        case _:
-            return 0
 
 
 def _said(contract: Contract, judged: Judged, meaning: Meaning) -> Found:

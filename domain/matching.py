@@ -1,7 +1,8 @@
 """Match: the only conditions of the language. All entries of a map must hold.
 
 * A key is an expression; a value says what it must be: equal with exact case and no conversion, `~` no value, a list any of its
-  elements, `{not}`, `{min, max}` for two numbers or two RFC 3339 times, `{pattern}` for the whole text in RE2 syntax.
+  elements (an inner `[]`: the empty list), `{not}`, `{min, max}` for two numbers or two RFC 3339 times, `{pattern}` for the whole text
+  in RE2 syntax.
 * A text is a template; one without a value equals nothing, not even no value.
 * Under the key `status` alone, `2xx` and `400..499` are ranges.
 """
@@ -96,7 +97,7 @@ def _holds(key: str, value: JsonValue, wanted: JsonValue, scope: Scope) -> bool:
         case None:
             return value is None
         case list():
-            return any(_holds(key, value, one, scope) for one in wanted)
+            return any(value == [] if one == [] else _holds(key, value, one, scope) for one in wanted)
         case dict():
             return all(_condition(key, value, word, operand, scope) for word, operand in wanted.items())
         case str():
@@ -168,6 +169,8 @@ def _check_wanted(key: str, wanted: JsonValue, path: tuple[str | int, ...]) -> N
                 compile_template(wanted)
         case list():
             for index, one in enumerate(wanted):
+                if isinstance(one, list) and one:
+                    raise BadMatch("no list within a list, but `[]` for the empty list", (*path, index))
                 _check_wanted(key, one, (*path, index))
         case dict():
             _check_conditions(key, wanted, path)

@@ -63,6 +63,7 @@ class Card(Message):
     why: str | None = None
     remote_state: str | None = None
     progress: str | None = None
+    counts: str | None = None
     effect: str | None = None
     choices: tuple[str, ...] = ()
 
@@ -76,7 +77,7 @@ class Head(Message):
     state: str
     seq: int
     hash: str
-    step: Literal["judge", "inbox", "create", "reconcile", "observe", "cancel", "collect", "done"]
+    step: Literal["judge", "inbox", "create", "reconcile", "observe", "cancel", "collect", "undo", "done"]
     until: Instant | None = None
     http_total_ms: int = 90_000
     attention: bool = False

@@ -2,20 +2,22 @@
 
 * Everything that can be wrong with what is asked is found here, before anything is stored or started: the target, the input
   against the contract's schema, the effect's own template, ids and names.
+* Files are stored before: what is asked has their facts, one for each file that the contract names, within the contract's bounds.
 * Entry 0 holds no input: it stands as a salted commitment, its bytes in `payloads`. The fingerprint commits to what is asked
   under the stream's salt; asked again, the salt of the existing stream gives the same fingerprint, and nothing else does.
 * Ids that a caller gives have no dot and no `@`: those are kept for ids that are made here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
 from domain.contract import Contract, validate_input
 from domain.effects import effect_preview
 from domain.errors import BadInput
-from domain.evidence import Commitment, Json, Opened, Ref, bounded, recordable
+from domain.evidence import Commitment, FileFacts, Json, Opened, Ref, bounded, recordable
+from domain.files import files_root
 from domain.fingerprint import commitment, commitment_payload, fingerprint, requesters_of, sha256_hex
 from domain.messages import CALLERS_ID, MAX_REASON, PERSON
 from domain.patterns import pattern
@@ -27,7 +29,7 @@ _PERSON = pattern(PERSON)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What someone asks for, parsed. `account` is the credential's account where it is known."""
+    """What someone asks for, parsed. `account` is the credential's account where it is known; `files` are stored already."""
 
     contract: Contract
     input: Json
@@ -39,6 +41,7 @@ class Asked:
     account: str | None = None
     retry_of: str | None = None
     others: tuple[str, ...] = ()
+    files: Mapping[str, FileFacts] = field(default_factory=dict[str, FileFacts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,11 @@ def check_asked(asked: Asked) -> None:
 
 
 def opening(asked: Asked, drawn: Drawn, *, at: datetime) -> tuple[Opened, tuple[bytes, ...]]:
-    """Entry 0 and its payloads. Raises what `check_asked` raises."""
+    """Entry 0 and its payloads. Raises what `check_asked` raises, and BadInput where a file is missing."""
     check_asked(asked)
     contract = asked.contract
+    check_files(contract, asked.files)
+    files = files_root(asked.files)
     target = cast("dict[str, Json]", dict(asked.target))
     where = origin(contract, target)
     credential = contract.http.auth.credential
@@ -88,11 +93,11 @@ def opening(asked: Asked, drawn: Drawn, *, at: datetime) -> tuple[Opened, tuple[
         origin=where,
         credential=credential or "",
         input=asked.input,
-        files={},
+        files=files,
     )
     named = {"name": credential} if credential else {}
     account = {"account": asked.account} if asked.account else {}
-    effect = _effect(contract, asked.input, target)
+    effect = _effect(contract, asked.input, target, files)
     opened = Opened(
         at=at,
         actor=f"human:{asked.principal}",
@@ -114,12 +119,37 @@ def opening(asked: Asked, drawn: Drawn, *, at: datetime) -> tuple[Opened, tuple[
         input=Commitment(commit=commitment(kept), ref=sha256_hex(kept), size=len(kept)),
         effect=effect,
         retry_of=asked.retry_of,
+        files=dict(asked.files),
     )
     return opened, (drawn.salt, kept)
 
 
-def _effect(contract: Contract, value: Json, target: Mapping[str, Json]) -> dict[str, Json]:
+def check_files(contract: Contract, files: Mapping[str, FileFacts]) -> None:
+    """Raise BadInput unless there is each file that the contract names, and no other, within the bounds that it sets."""
+    for name in files:
+        check_file_name(contract, name)
+    for name, wanted in contract.files.items():
+        facts = files.get(name)
+        if facts is None:
+            made = " (or what it is made of in the input)" if wanted.source else ""
+            raise BadInput(f"{contract.contract} needs the file {name}{made}", hint=f"--file {name}=PATH")
+        if facts.bytes > wanted.max_bytes:
+            raise BadInput(f"the file {name} has more than {wanted.max_bytes} bytes, the most that {contract.contract} takes")
+        if wanted.max_records is not None and facts.records is None:
+            raise BadInput(f"the file {name} has no records that can be counted, and {contract.contract} bounds them")
+        if wanted.max_records is not None and (facts.records or 0) > wanted.max_records:
+            raise BadInput(f"the file {name} has {facts.records} records; {contract.contract} takes {wanted.max_records}")
+
+
+def check_file_name(contract: Contract, name: str) -> None:
+    """Raise BadInput unless the contract names such a file."""
+    if name not in contract.files:
+        there = f"it takes: {', '.join(contract.files)}" if contract.files else "it takes none"
+        raise BadInput(f"{contract.contract} takes no file {name[:100]}", hint=there)
+
+
+def _effect(contract: Contract, value: Json, target: Mapping[str, Json], files: Mapping[str, Json]) -> dict[str, Json]:
     """The effect's preview in the words of the contract language."""
-    preview = effect_preview(contract, value, target).model_dump(mode="json", exclude_none=True)
+    preview = effect_preview(contract, value, target, files).model_dump(mode="json", exclude_none=True)
     named = {"class" if name == "cls" else name: part for name, part in preview.items()}
     return cast("dict[str, Json]", recordable(named))

@@ -3,9 +3,10 @@
 * Entries are tried in order, then those of `errors`, then the default of the call. The default never claims anything.
 * A `when` that does not mention `status` holds for 2xx alone. A body that could not be read matches no entry that mentions it,
   and no answer with such a body ends anything: success, failure and completion need an answer that was read whole.
-* `same` is checked on what an entry matched. A value that differs is a violation; a missing one leaves the answer undecided,
+* `same` is checked on what an entry matched. A value that differs is a violation; one that a 2xx lacks leaves the answer undecided,
   except where the entry's word claims nothing about the job (throttled, unauthorized, rejected, unsure).
 * An evaluation that passes its budget makes the answer unreadable.
+* A job that has `ended` came to what its counts say; where they don't say it, it is a partial one until its items were counted.
 * The provider's words are bounded, printable, and never more than words.
 """
 
@@ -21,6 +22,7 @@ from domain.bodies import Decoded, decode, headers_root
 from domain.calls import Answer as Entry
 from domain.calls import CommonWord, Source, Verdict
 from domain.contract import Contract
+from domain.counts import Counted, outcome_of, read_counts
 from domain.evidence import bounded
 from domain.exchange import Answer
 from domain.expressions import Scope, first_value
@@ -41,6 +43,8 @@ MAX_STATE: Final = 64
 MAX_JOB_ID: Final = 512
 MAX_JOB_VALUE: Final = 8_192
 DEFAULT: Final = "default"
+ENDED: Final = "ended"
+"""The state that leaves it to the counts."""
 
 _CREATE: Final[dict[str, Meaning]] = {
     "accepted": "accepted",
@@ -64,6 +68,7 @@ _OBSERVE: Final[dict[str, Meaning]] = {
     "partial": "terminal",
     "failed": "terminal",
     "cancelled": "terminal",
+    "ended": "terminal",
     "gone": "gone",
     "rejected": "refused",
     "throttled": "failed",
@@ -90,6 +95,7 @@ _COLLECT: Final[dict[str, Meaning]] = {
     "gone": "gone",
 }
 _VERDICTS: Final[dict[str, Verdict]] = {word: word for word in get_args(Verdict)}
+_COUNTED: Final[dict[str, Verdict]] = {"whole": "succeeded", "partial": "partial", "none": "failed"}
 _FINISHED: Final[dict[str, Verdict]] = {"completed": "succeeded", "failed": "failed"}
 _CLAIMS_NOTHING: Final = frozenset(get_args(CommonWord))
 _REFUSALS: Final = _CLAIMS_NOTHING | {"failed", "mismatch", "refused"}
@@ -111,6 +117,9 @@ class Reading:
     request_id: str | None = None
     note: str = ""
     progress: dict[str, int | float] | None = None
+    counts: dict[str, int] | None = None
+    counts_problem: str | None = None
+    undecided: bool = False
     at: str | None = None
     delay_ms: int | None = None
     same_differs: bool = False
@@ -179,17 +188,28 @@ def read_observe(contract: Contract, answer: Answer, scope: Scope, now: datetime
     if compare and meaning in {"going", "held", "terminal"}:
         meaning = _COMPARED.get(_compared(contract.create.compare, judged), meaning)
     reading = _reading(contract, judged, meaning, observe.reason, [state.when for state in observe.states])
+    counted = read_counts(observe.counts, judged.scope) if meaning in {"going", "held", "terminal"} else Counted()
     return replace(
         reading,
-        verdict=_VERDICTS.get(judged.word) if meaning == "terminal" else None,
-        progress=_progress(observe.progress, judged.scope),
+        verdict=_verdict(judged.word, counted.counts) if meaning == "terminal" else None,
+        undecided=meaning == "terminal" and judged.word == ENDED and outcome_of(counted.counts) is None,
+        counts=counted.counts or None,
+        counts_problem=counted.problem,
+        progress=_progress(observe.progress, judged.scope) if observe.progress else _counted(counted.counts),
         at=words_of(observe.at, judged.scope),
     )
 
 
-def read_cancel(contract: Contract, answer: Answer, scope: Scope, now: datetime) -> Reading:
-    """What an answer to the cancel means. Only a state of observe confirms a cancel."""
-    cancel = contract.cancel
+def _verdict(word: str, counts: Mapping[str, int]) -> Verdict:
+    """What the word says; of `ended` what the counts say, and where they say nothing, that more is to be known."""
+    if word != ENDED:
+        return _VERDICTS[word]
+    return _COUNTED[outcome_of(counts) or "partial"]
+
+
+def read_cancel(contract: Contract, answer: Answer, scope: Scope, now: datetime, *, forced: bool = False) -> Reading:
+    """What an answer to the cancel, or to the forced one, means. Only a state of observe confirms a cancel."""
+    cancel = contract.cancel.force if contract.cancel is not None and forced else contract.cancel
     if cancel is None:
         return Reading("refused")
     judged = judge(contract, answer, scope, now, cancel.answers, cancel.same)
@@ -239,6 +259,8 @@ def judge(
         alike = sameness(same, here) if entry and same else "same"
     except TooMuch:
         entry, readable = None, False
+    if alike == "missing" and not _is_2xx(answer.status):
+        alike = "same"  # a refusal, or a 404, shows no job: what it lacks says nothing of whose it is
     delay = hint((*contract.http.delay_hints, *hints), here, now)
     spans = [span for span in (delay, entry.after if entry else None) if span is not None]
     return Judged(entry, alike, here, decoded, readable, milliseconds(max(spans)) if spans else None)
@@ -333,9 +355,13 @@ def job_id(value: JsonValue) -> str | None:
     return text if 1 <= len(text) <= MAX_JOB_ID and visible else None
 
 
-def _progress(progress: Progress | None, scope: Scope) -> dict[str, int | float] | None:
-    if progress is None:
-        return None
+def _counted(counts: Mapping[str, int]) -> dict[str, int | float] | None:
+    """Progress where the contract names none: what is done, by the counts."""
+    named = {"completed": counts.get("done"), "total": counts.get("total")}
+    return {name: number for name, number in named.items() if number is not None} if named["completed"] is not None else None
+
+
+def _progress(progress: Progress, scope: Scope) -> dict[str, int | float] | None:
     found: dict[str, int | float] = {}
     for name, expressions in (("completed", progress.completed), ("total", progress.total), ("percent", progress.percent)):
         value = _safe_value(expressions, scope)

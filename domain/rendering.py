@@ -6,6 +6,7 @@ checked against) render by the same rules.
   errors. `keep_slashes(x)` keeps `/`. The path of the address is the expanded template, character for character.
 * Header values are printable ASCII. A JSON body is its canonical bytes; where a value read from an answer is a larger integer than
   canonical JSON carries, sorted compact JSON.
+* A file is named by its place in the result store, its size and its digest, as it was stored when the operation was opened.
 * The address must belong to the base or to a host that the contract lists. Nothing here authenticates: that happens at the socket.
 * Whatever has no value where one is due is a RenderError, and nothing was sent.
 """
@@ -17,14 +18,17 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from pydantic import JsonValue
 
+from domain.calls import FilePart
 from domain.calls import Request as RequestModel
 from domain.connection import Auth
 from domain.contract import Contract
 from domain.errors import AddressError, BadInput, RenderError
-from domain.exchange import Request
+from domain.evidence import FileFacts, file_key
+from domain.exchange import Part, Request, StoredPart
 from domain.expressions import Scope
 from domain.fingerprint import canonical
 from domain.functions import KeepSlashes
+from domain.multipart import FileField, boundary_of, multipart
 from domain.origins import check_address, origin_of
 from domain.templates import compile_template, fill, fill_text, fill_tree, hole_value, scalar_text
 
@@ -45,7 +49,8 @@ def render(contract: Contract, request: RequestModel, scope: Scope, *, accept: s
     _add(sent, "Accept", accept)
     _add(sent, "Content-Type", content_type)
     _add(sent, contract.http.trace_header, scope.trace_id)
-    return Request(request.method, url, tuple(sent.items()), body, request.redirects)
+    whole, parts = (body, ()) if isinstance(body, bytes) else (b"", body)
+    return Request(request.method, url, tuple(sent.items()), whole, request.redirects, parts)
 
 
 def origin(contract: Contract, target: Mapping[str, JsonValue]) -> str:
@@ -55,8 +60,9 @@ def origin(contract: Contract, target: Mapping[str, JsonValue]) -> str:
 
 def origins(contract: Contract, target: Mapping[str, JsonValue]) -> tuple[tuple[str, Auth], ...]:
     """Every origin (or pattern of origins) that may be called, with its authentication; the base first."""
-    base = origin(contract, target)
-    return ((base, contract.http.auth), *((host, auth) for host, auth in contract.http.hosts.items() if host != base))
+    base, scope = origin(contract, target), Scope(target=dict(target))
+    named = ((base, contract.http.auth), *((host, auth) for host, auth in contract.http.hosts.items() if host != base))
+    return tuple((where, auth.at(scope)) for where, auth in named)
 
 
 def _url(contract: Contract, request: RequestModel, scope: Scope, target: Mapping[str, JsonValue]) -> str:
@@ -116,7 +122,7 @@ def _is_dots(segment: str) -> bool:
     return True
 
 
-def _body(request: RequestModel, scope: Scope) -> tuple[str | None, bytes]:
+def _body(request: RequestModel, scope: Scope) -> tuple[str | None, bytes | tuple[Part, ...]]:
     match request.body:
         case "json":
             tree = request.json_body
@@ -128,10 +134,46 @@ def _body(request: RequestModel, scope: Scope) -> tuple[str | None, bytes]:
             tree = _mapping(fill_tree(dict(request.form or {}), scope))
             pairs = [pair for name, value in tree.items() for pair in _nested(name, value)]
             return "application/x-www-form-urlencoded", _encoded(pairs).encode("ascii")
+        case "multipart":
+            return _multipart(request.multipart or {}, scope)
+        case "file":
+            facts, stored = _stored(request.file or "", scope)
+            return facts.media, (stored,)
         case "text":
             return request.content_type, _utf8(fill_text(request.text or "", scope))
         case _:
             return None, b""
+
+
+def _multipart(fields: Mapping[str, str | FilePart], scope: Scope) -> tuple[str, bytes | tuple[Part, ...]]:
+    if scope.mark is None or scope.call_id is None:
+        raise RenderError("a multipart body needs a mark and the id of its call, to make the boundary of")
+    boundary = boundary_of(scope.mark, scope.call_id)
+    texts = {name: fill(field, scope) for name, field in fields.items() if isinstance(field, str)}
+    left_out = {name for name, value in texts.items() if value is None}
+    parts = multipart(
+        [(name, scalar_text(value, f"multipart.{name}")) for name, value in texts.items() if name not in left_out],
+        [_file_field(name, field, scope) for name, field in fields.items() if isinstance(field, FilePart)],
+        boundary,
+    )
+    whole = parts[0] if len(parts) == 1 and isinstance(parts[0], bytes) else parts
+    return f"multipart/form-data; boundary={boundary}", whole
+
+
+def _file_field(name: str, field: FilePart, scope: Scope) -> FileField:
+    facts, stored = _stored(field.file, scope)
+    filename = None if field.filename is None else fill(field.filename, scope)
+    # Without a filename a receiver takes the field for text.
+    return FileField(name, field.file if filename is None else scalar_text(filename, f"multipart.{name}.filename"), facts.media, stored)
+
+
+def _stored(name: str, scope: Scope) -> tuple[FileFacts, StoredPart]:
+    """What is known of a file of the operation, and where it is."""
+    facts, tenant = _mapping(scope.files).get(name), _mapping(scope.operation).get("tenant")
+    if facts is None or not isinstance(tenant, str):
+        raise RenderError(f"the operation has no file {name}")
+    known = FileFacts.model_validate(facts)
+    return known, StoredPart(file_key(tenant, known.sha256), known.bytes, known.sha256)
 
 
 def json_bytes(value: JsonValue) -> bytes:

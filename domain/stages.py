@@ -1,5 +1,6 @@
 """The five stages of a contract as frozen models: create, observe, cancel, collect, and the webhook beside them."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Final, Literal
 
@@ -13,6 +14,7 @@ from domain.grammar import (
     ExpressionMap,
     Flag,
     Matching,
+    Name,
     NoExpressions,
     OptionalTemplate,
     Positive,
@@ -137,11 +139,19 @@ class Cancel(Force):
     destroys_finished_jobs: Flag = False
     force: Force | None = None
 
+    def call(self, *, forced: bool) -> Force:
+        """The call that is sent: by force where a human said so and there is one."""
+        return self.force if forced and self.force is not None else self
+
+
+ONE_OUTPUT: Final = "output"
+"""What an output that is written directly under `collect` is called: in `outputs.output.sha256`, in `items.read`, in the record."""
+
 
 class Collect(Output):
     """The results: one output written directly, or several under `outputs`."""
 
-    outputs: dict[str, Output] = Field(default_factory=dict)
+    outputs: dict[Name, Output] = Field(default_factory=dict)
     after: tuple[Verdict, ...] = ("succeeded", "partial")
     items: Items | None = None
     partial: Literal["succeeded", "failed", "attention"] | None = None
@@ -152,6 +162,11 @@ class Collect(Output):
         if bool(self.source) == bool(self.outputs):
             raise expected("exactly one of from and outputs")
         return self
+
+    @property
+    def every(self) -> Mapping[str, Output]:
+        """Each output by its name."""
+        return self.outputs or {ONE_OUTPUT: self}
 
 
 _SIGNED: Final = frozenset({"signature", "encoding", "signed", "timestamp", "tolerance", "secret", "jwks"})

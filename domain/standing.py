@@ -7,7 +7,7 @@
 """
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import Field
 
@@ -54,6 +54,19 @@ class Attempt(Frozen):
     send_until: Instant | None = None
 
 
+class Leftover(Frozen):
+    """What a step of one generation left at the provider and can be undone; `steps`: what was saved up to it, to undo it with."""
+
+    generation: int
+    step: str
+    steps: dict[str, Ref] = Field(default_factory=dict[str, Ref])
+
+    @property
+    def saved(self) -> Ref | None:
+        """What the step itself saved."""
+        return self.steps.get(self.step)
+
+
 class Flag(Frozen):
     """Something a human should see while work goes on."""
 
@@ -63,7 +76,7 @@ class Flag(Frozen):
 
 
 class Verdict(Frozen):
-    """The first terminal observation; kept for ever. `call` is the call whose answer it was."""
+    """The first terminal observation; kept for ever. `call` is the call whose answer it was. `undecided`: the items decide."""
 
     verdict: Literal["succeeded", "partial", "failed", "cancelled"]
     at: Instant
@@ -71,6 +84,14 @@ class Verdict(Frozen):
     call: Literal["create", "observe"]
     seq: int
     observed: Ref | None = None
+    undecided: bool = False
+
+
+class Renewed(Frozen):
+    """A later reading of the same verdict, whose answer has newer addresses. It changes nothing of how the job ended."""
+
+    began: Instant
+    observed: Ref
 
 
 class Answered(Frozen):
@@ -94,8 +115,25 @@ def progress_text(progress: Json) -> str | None:
             return None
 
 
+_OUTCOMES = ("succeeded", "failed", "cancelled", "expired", "unprocessed", "missing", "unread", "double", "unknown")
+
+
+def counts_text(counts: object) -> str | None:
+    """Counts, or what was counted of items, as people read them: `498 succeeded, 2 failed of 500`. What there is none of is left out."""
+    if not isinstance(counts, dict):
+        return None
+    counts = cast("dict[str, Json]", counts)
+    parts = [f"{counts[word]} {word}" for word in _OUTCOMES if counts.get(word)]
+    parts = parts or [f"{counts[word]} {word}" for word in ("succeeded", "done") if word in counts][:1]
+    total = counts.get("submitted") if "submitted" in counts else counts.get("total")
+    return " of ".join(filter(None, [", ".join(parts), None if total is None else str(total)])) or None
+
+
 class Standing(Frozen):
-    """See the module's docstring. Fields with `None` or empty mean: not yet."""
+    """See the module's docstring. Fields with `None` or empty mean: not yet.
+
+    `sensitive`: payloads with values that were hidden and that later calls need; `apart`: all that is pruned once this is final.
+    """
 
     opened: Opened
     facts: ContractFacts
@@ -112,6 +150,8 @@ class Standing(Frozen):
     last_intent_at: Instant | None = None
     newest_send_until: Instant | None = None
     request: Ref | None = None
+    steps: dict[str, Ref] = Field(default_factory=dict[str, Ref])
+    leftovers: tuple[Leftover, ...] = ()
     unnamed: bool = False
     cancel_wanted: bool = False
     cancel_forced: bool = False
@@ -122,6 +162,7 @@ class Standing(Frozen):
     compare_due: bool = False
     seen: bool = False
     verdict: Verdict | None = None
+    renewed: Renewed | None = None
     reconcile_left: int = 0
     reconcile_entry: int = 0
     unread_late: tuple[int, ...] = ()
@@ -140,13 +181,17 @@ class Standing(Frozen):
     provider_at: str | None = None
     progress: dict[str, Json] | None = None
     counts: dict[str, int] | None = None
+    counts_problem: str | None = None
     why: str | None = None
     outputs: tuple[Output, ...] = ()
-    outcome: Literal["whole", "partial"] | None = None
+    outcome: Literal["whole", "partial", "none"] | None = None
     items: dict[str, Json] | None = None
+    failed_items: Output | None = None
     problems: tuple[str, ...] = ()
     violation: dict[str, Json] | None = None
     retried_by: str | None = None
+    sensitive: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
     owners: dict[str, int] = Field(default_factory=dict[str, int])
     epoch: int = 0
     turn: int = 0
@@ -179,6 +224,18 @@ class Standing(Frozen):
         return any(generation == self.generation for generation, _ in self.unproven)
 
     @property
+    def undo_due(self) -> tuple[Leftover, ...]:
+        """What is to be undone before anything else is sent, the newest first.
+
+        Of generations that are over and made nothing: while an attempt of one is unproven, its job may be at work with what is left.
+        """
+        taken = {generation for generation, _ in self.unproven}
+        if self.open_attempt is not None:
+            taken.add(self.open_attempt.generation)
+        over = [one for one in self.leftovers if self.final or one.generation < self.generation]
+        return tuple(one for one in reversed(over) if one.generation not in taken)
+
+    @property
     def absence_provable(self) -> bool:
         """That the provider shows nothing can prove that nothing was made.
 
@@ -202,6 +259,17 @@ class Standing(Frozen):
     def ends_without_result(self) -> bool:
         """The job has ended, and what is left to collect changes nothing of how."""
         return self.verdict is not None and self.verdict.verdict in {"failed", "cancelled"}
+
+    @property
+    def counted(self) -> str | None:
+        """What came of its items, in words: as counted in the results, else as the provider counts."""
+        return counts_text(self.items) or counts_text(self.counts)
+
+    @property
+    def disagreements(self) -> tuple[str, ...]:
+        """What does not agree in the outcome."""
+        found = (self.items or {}).get("disagreements")
+        return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @property
     def job_id(self) -> str | None:

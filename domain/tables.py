@@ -24,9 +24,11 @@ class Row:
 
 
 _ANYWHERE: tuple[State, ...] = tuple(state for state in STATES if state not in FINAL)
+_ENDED: tuple[State, ...] = tuple(state for state in STATES if state in FINAL)
 _BEFORE_JOB: tuple[State, ...] = ("proposed", "awaiting_approval", "approved", "create_pending")
 _NOT_CANCELLING: tuple[State, ...] = tuple(state for state in STATES if state != "cancel_requested")
 _PENDING: tuple[State, ...] = ("create_pending",)
+_DUE: tuple[State, ...] = ("approved", "create_pending")
 _UNKNOWN: tuple[State, ...] = ("create_unknown", "reconciling")
 _CREATING: tuple[State, ...] = _PENDING + _UNKNOWN
 _JOB: tuple[State, ...] = (
@@ -114,13 +116,19 @@ CREATE = (
     # A request that cannot be rendered is refused by ourselves, before there is an intent.
     Row(("approved",), "exchange.refused", "failed", ("all proven",)),
     Row(("approved",), "exchange.refused", "create_unknown"),
+    Row(("approved",), "step.refused", "failed", ("all proven",)),
+    Row(("approved",), "step.refused", "create_unknown"),
     Row(_PENDING, "step.done", "stay"),
     Row(_PENDING, "step.again", "stay"),
     Row(_PENDING, "step.refused", "failed", ("all proven",)),
     Row(_PENDING, "step.refused", "create_unknown"),
     Row(_PENDING, "step.violation", "contract_violation"),
     Row(_PENDING, "intent.step", "stay"),
-    Row(_PENDING, "intent.undo", "stay"),
+    # A new generation starts once what an older one left is undone; where that can't be done, a human decides.
+    Row(_DUE, "intent.undo", "stay", ("undo due",)),
+    Row(_DUE, "step.undone", "stay"),
+    Row(_DUE, "step.undo_again", "stay"),
+    Row(_DUE, "step.leftover", "awaiting_approval"),
     Row(_PENDING, "clock.create", "failed", ("clean",)),
     Row(_PENDING, "clock.create", "create_unknown"),
     Row(_PENDING, "decision.cancel", "cancelled", ("clean",)),
@@ -182,7 +190,7 @@ CANCEL = (
     Row(("cancel_requested",), "intent.cancel", "stay"),
     Row(("cancel_requested",), "cancel_answer.taken", "cancelling"),
     Row(("cancel_requested",), "cancel_answer.read_again", "cancelling"),
-    Row(("cancel_requested",), "cancel_answer.unsure", "stay", ("repeatable",)),
+    Row(("cancel_requested",), "cancel_answer.unsure", "stay", ("repeatable", "!sent by force")),
     Row(("cancel_requested",), "cancel_answer.unsure", "cancelling"),
     Row(("cancel_requested",), "cancel_answer.again", "stay"),
     Row(("cancel_requested",), "cancel_answer.refused", "observing"),
@@ -202,6 +210,7 @@ COLLECT = (
         for row in (
             Row(("result_collecting",), key, "verdict", ("leftover",)),
             Row(("result_collecting",), key, "outcome_undecided", ("disagrees",)),
+            Row(("result_collecting",), key, "failed", ("none succeeded",)),
             Row(("result_collecting",), key, "failed", ("partial: failed",)),
             Row(("result_collecting",), key, "outcome_undecided", ("partial: attention",)),
             Row(("result_collecting",), key, "succeeded"),
@@ -253,6 +262,9 @@ BOOKS = (
     Row(STATES, "linked.retry_of", "note"),
     Row(STATES, "erased.erased", "note"),
     Row(STATES, "pruned.pruned", "note"),
+    # An operation that ended without a commit takes back what its steps left. The state stays what it is.
+    Row(_ENDED, "intent.undo", "note", ("undo due",)),
+    *(Row(_ENDED, f"step.{word}", "note") for word in ("undone", "undo_again", "leftover")),
 )
 
 GROUPS: dict[str, tuple[State, ...]] = {"with a job": _JOB, "readable": _READABLE, "in attention": _ATTENTION}

@@ -98,6 +98,11 @@ def gone(call: Call, _args: Args, provider: Provider) -> Answer | None:
     return None if job is not None and job.reads == 0 else refusal(404, "no_such_job", "no job has this id")
 
 
+def expired(_call: Call, args: Args, _provider: Provider) -> Answer:
+    """The result is gone, in the status that the script names."""
+    return refusal(int(_number(args["status"])), "expired", "the result has expired")
+
+
 def one_time(call: Call, _args: Args, provider: Provider) -> Answer | None:
     """The result can be fetched once."""
     job = provider.find(call.job)

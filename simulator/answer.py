@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-Kind = Literal["create", "observe", "cancel", "collect", "list", "read", "unknown"]
+Kind = Literal["create", "observe", "cancel", "collect", "list", "read", "upload", "remove", "unknown"]
 Endpoint = Literal["reports", "plain", "named", "unnamed", "counts", ""]
-Part = Literal["job", "result", "reference", ""]
+Part = Literal["job", "result", "reference", "pages", "rows", "parts", "part", ""]
 
 JSON = "application/json"
 
@@ -71,6 +71,7 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
     part: Part = ""
+    extra: str = ""
     account: str | None = None
     token: str | None = None
     reference: str | None = None

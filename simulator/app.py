@@ -162,7 +162,8 @@ def _call(scope: Scope, body: bytes) -> Call:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     raw = cast("bytes", scope.get("raw_path") or scope["path"].encode())
     query = cast("bytes", scope["query_string"])
-    kind, endpoint, name, part = _route(scope["method"], [unquote(segment) for segment in raw.decode("ascii", "replace").split("/")[1:]])
+    segments = [unquote(segment) for segment in raw.decode("ascii", "replace").split("/")[1:]]
+    kind, endpoint, name, part = _route(scope["method"], segments)
     return Call(
         kind=kind,
         method=scope["method"],
@@ -173,6 +174,7 @@ def _call(scope: Scope, body: bytes) -> Call:
         headers=headers,
         body=body,
         part=part,
+        extra=segments[-1] if part == "part" else "",
         token=headers.get("idempotency-key") if kind == "create" and endpoint == "reports" else None,
         reference=name if part == "reference" else headers.get("x-reference"),
         job=name if kind in ("observe", "cancel", "collect") else None,
@@ -191,12 +193,20 @@ def _route(method: str, segments: list[str]) -> tuple[Kind, Endpoint, str, Part]
             return "create", "named", name, ""
         case "POST", ["v1", "counts"]:
             return "read", "counts", "", ""
+        case "POST", ["v1", "uploads"]:
+            return "upload", "", "", ""
+        case "DELETE", ["v1", "uploads", upload]:
+            return "remove", "", upload, ""
         case "GET", ["v1", "jobs", job]:
             return "observe", "", job, "job"
         case "DELETE", ["v1", "jobs", job]:
             return "cancel", "", job, "job"
         case "GET", ["v1", "jobs", job, "result"]:
             return "collect", "", job, "result"
+        case "GET", ["v1", "jobs", job, "pages" | "rows" | "parts" as part]:
+            return "collect", "", job, part
+        case "GET", ["v1", "jobs", job, "parts", _]:
+            return "collect", "", job, "part"
         case "GET", ["v1", "reports"]:
             return "list", "", "", ""
         case "GET", ["v1", "references", mark]:

@@ -163,6 +163,67 @@ def of_another(job: Job, _body: bytes) -> bytes:
     return b"".join(replace(job.report, account=job.report.account[::-1] + "-other").pieces())
 
 
+def page_leads_to(_call: Call, answer: Answer, args: Args, _provider: Provider) -> Answer:
+    """The page leads to the one that the script names."""
+    return _leading(answer, str(args["cursor"]))
+
+
+def page_never_last(call: Call, answer: Answer, _args: Args, _provider: Provider) -> Answer:
+    """However far it is asked, there is more."""
+    return _leading(answer, str(int(call.query.get("cursor", "0")) + 2))
+
+
+def _leading(answer: Answer, cursor: str) -> Answer:
+    if answer.status != 200:
+        return answer
+    headers = (*(pair for pair in answer.headers if pair[0] != "x-next"), ("x-next", cursor))
+    return replace(_edited(answer, {"next": cursor, "more": True}), headers=headers)
+
+
+def page_rows_wrong(_call: Call, answer: Answer, _args: Args, _provider: Provider) -> Answer:
+    """One row more than there is."""
+    fields = answer.fields() or {}
+    rows = fields.get("rows")
+    headers = tuple((name, str(int(value) + 1) if name == "x-rows" else value) for name, value in answer.headers)
+    return replace(_edited(answer, {"rows": rows + 1} if isinstance(rows, int) else {}), headers=headers)
+
+
+def page_elsewhere(_call: Call, answer: Answer, args: Args, _provider: Provider) -> Answer:
+    """The whole address of the next page is another host's."""
+    return _edited(answer, {"next_url": args["to"]})
+
+
+def page_columns_moved(call: Call, answer: Answer, _args: Args, _provider: Provider) -> Answer:
+    """The first column is the last, of a page of bytes."""
+    if call.part != "pages" or answer.status != 200:
+        return answer
+    lines = [line.split(",") for line in answer.whole().decode().splitlines()]
+    body = "".join(",".join([*line[1:], line[0]]) + "\n" for line in lines).encode()
+    return replace(answer, body=body)
+
+
+def part_names(_call: Call, answer: Answer, args: Args, _provider: Provider) -> Answer:
+    """All parts have one name."""
+    parts = (answer.fields() or {}).get("parts")
+    named: list[Json] = [{**part, "name": args["name"]} for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return _edited(answer, {"parts": named}) if named else answer
+
+
+def many_elements(_call: Call, answer: Answer, args: Args, _provider: Provider) -> Answer:
+    """A list without reason."""
+    count = args["count"]
+    assert isinstance(count, int)
+    return _edited(answer, {"elements": list[Json](range(count))})
+
+
+def new_address(call: Call, answer: Answer, _args: Args, provider: Provider) -> Answer:
+    """The address has a key that is another at each reading."""
+    fields, job = answer.fields() or {}, provider.find(call.job)
+    if job is None or not fields.get("result_url"):
+        return answer
+    return _edited(answer, {"result_url": f"{fields['result_url']}?key={job.reads}"})
+
+
 def travels(how: Literal["drop", "cut", "endless", "slow_headers", "slow_body"]) -> Bend:
     """The answer is right and its journey is not."""
 

@@ -16,6 +16,7 @@ from simulator.jobs import Job, stamp
 from simulator.provider import Provider, Settings, Token, digest
 from simulator.script import Rule, Script, Told
 from simulator.state import State, What
+from simulator.uploads import Upload
 
 KEPT_HEADERS = frozenset(
     {"host", "content-type", "idempotency-key", "x-reference", "x-trace-id", "traceparent"}
@@ -74,6 +75,10 @@ class Books:
     def job(self, name: str) -> Job:
         """The job of this id; an unknown one is a KeyError."""
         return self.provider.jobs[self.provider.aliases.get(name, name)]
+
+    def uploads(self, *, removed: bool | None = None) -> list[Upload]:
+        """Every upload, oldest first; only those that are (or are not) taken away, if that is asked."""
+        return [one for one in self.provider.uploads.held.values() if removed in (None, one.removed)]
 
     def jobs_for(self, token: str) -> list[Job]:
         """The jobs that were made under this token. Honest providers make one."""
@@ -145,6 +150,7 @@ class Books:
             self.state.write(self._changes(*seen))
         provider.touched.clear()
         provider.touched_tokens.clear()
+        provider.uploads.touched.clear()
 
     def _changes(self, *seen: Seen) -> Iterator[tuple[What, str, Json]]:
         provider = self.provider
@@ -152,6 +158,8 @@ class Books:
             yield "job", name, provider.jobs[name].to_json()
         for name in provider.touched_tokens:
             yield "token", name, _token_json(provider.tokens.get(name))
+        for name, value in provider.uploads.changes().items():
+            yield "upload", name, value
         for one in seen:
             yield "seen", str(one.n), cast("Json", asdict(one))
         if self.script.rules or not seen:
@@ -168,6 +176,7 @@ class Books:
             "created": len(jobs),
             "downloads": sum(job.downloads for job in jobs),
             "tokens": tokens,
+            "uploads": [cast("Json", asdict(one)) for one in self.uploads()],
             "references": {name: list[Json](held) for name, held in self.provider.references.items()},
             "jobs": [job.to_json() | {"state": job.settle(self.provider.clock())} for job in jobs],
             "requests": [cast("Json", asdict(one)) for one in self.seen] if requests else len(self.seen),
@@ -185,6 +194,8 @@ def _restore(provider: Provider, state: State) -> None:
         held = cast("dict[str, str | None]", value)
         stored = None if held["stored"] is None else Answer(500, (("content-type", "application/json"),), held["stored"].encode())
         provider.tokens[name] = Token(str(held["body_digest"]), held["job"], stored)
+    for _, value in state.read("upload"):
+        provider.uploads.restore(cast("dict[str, Json]", value))
 
 
 def _token_json(token: Token | None) -> Json:

@@ -96,12 +96,23 @@ LIES: dict[str, Lie] = {
     "success_racing_cancel": Lie("The job succeeds in the moment of its cancel.", CANCEL, instead=acting.success_racing_cancel),
     "success_after_cancel": Lie("The job is cancelling for a while and then succeeds.", CANCEL, instead=acting.success_after_cancel),
     # Results
-    "result_expired": Lie("The result is gone.", COLLECT, instead=acting.said(410, "expired", "the result has expired")),
+    "result_expired": Lie("The result is gone.", COLLECT, {"status": 410}, instead=acting.expired),
     "result_one_time": Lie("The result can be fetched once.", COLLECT, instead=acting.one_time),
     "result_of_another_job": Lie("The report of another account.", COLLECT, bend=bending.result_bytes(bending.of_another)),
     "wrong_result_bytes": Lie("One digit is another; the size is right.", COLLECT, bend=bending.result_bytes(bending.flipped)),
     "truncated_result": Lie("The first half, sent as if it were all.", COLLECT, bend=bending.result_bytes(bending.halved)),
     "short_rows": Lie("A well-formed report with half of the rows.", COLLECT, bend=bending.result_bytes(bending.shortened)),
+    # Results in portions
+    "page_leads_back": Lie("A page leads to one that was given before.", COLLECT, {"cursor": "2"}, bend=bending.page_leads_to),
+    "page_never_last": Lie("Behind every page there is another one.", COLLECT, bend=bending.page_never_last),
+    "page_rows_wrong": Lie("A page says that it has one row more.", COLLECT, bend=bending.page_rows_wrong),
+    "page_elsewhere": Lie(
+        "The next page is at another host.", COLLECT, {"to": "https://elsewhere.example/rows"}, bend=bending.page_elsewhere
+    ),
+    "page_columns_moved": Lie("The columns of a page stand in another order.", COLLECT, bend=bending.page_columns_moved),
+    "part_names": Lie("Every part has this name.", COLLECT, {"name": "../../etc/passwd"}, bend=bending.part_names),
+    "many_elements": Lie("The status lists this many elements.", OBSERVE, {"count": 100_000}, bend=bending.many_elements),
+    "new_address": Lie("Each reading names another address of the result.", OBSERVE, bend=bending.new_address),
     # Bodies and headers
     "endless_body": Lie("The body never ends.", ANY, bend=bending.travels("endless")),
     "truncated_body": Lie("The connection breaks within the body.", ANY, {"share": 0.5}, bend=bending.travels("cut")),

@@ -4,6 +4,7 @@
   first is being worked on the answer is `in_flight`. Only `/v1/reports` knows tokens.
 * `/v1/plain/reports` makes a job each time it is asked; `/v1/named/reports/NAME` makes one job per name; `/v1/unnamed/reports`
   takes the work and tells no id. All but the named one can carry a reference, by which the job is found again.
+* `/v1/uploads` takes anything, `DELETE /v1/uploads/ID` takes it away again: what may stand ahead of a job.
 * Nothing here knows of lies; they use `forget`, `duplicate`, `alias` and `store_answer` to make the world worse.
 """
 
@@ -19,7 +20,9 @@ from simulator import asking
 from simulator.answer import Answer, Call, Json, refusal, told
 from simulator.asking import Ask, Pace, Unfit
 from simulator.jobs import Job, stamp
+from simulator.portions import portion
 from simulator.rows import CONTENT_TYPES
+from simulator.uploads import Uploads
 
 HELD_WHOLE = 1024 * 1024
 USUAL_PACE = Pace(None, 3.0)
@@ -57,6 +60,7 @@ class Provider:
     tokens: dict[str, Token] = field(default_factory=dict[str, Token])
     aliases: dict[str, str] = field(default_factory=dict[str, str])
     references: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    uploads: Uploads = field(default_factory=Uploads)
     touched: set[str] = field(default_factory=set[str])
     touched_tokens: set[str] = field(default_factory=set[str])
 
@@ -79,6 +83,10 @@ class Provider:
                     return self._collect(call)
                 case "list":
                     return self._reference(call) if call.part == "reference" else self._list(call)
+                case "upload":
+                    return self.uploads.put(call)
+                case "remove":
+                    return self.uploads.take_away(call)
                 case "unknown":
                     return refusal(404, "no_such_address", "there is nothing here")
         except Unfit as unfit:
@@ -223,7 +231,7 @@ class Provider:
         match job.settle(self.clock()):
             case "succeeded":
                 job.downloads += 1
-                return result(job)
+                return result(job) if call.part == "result" else portion(job, call)
             case "failed" | "cancelled":
                 return refusal(409, "no_result", f"the job has {job.ended} and left no result")
             case _:

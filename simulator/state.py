@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 from simulator.answer import Json
 
-What = Literal["job", "token", "seen", "script"]
+What = Literal["job", "token", "seen", "script", "upload"]
 
 
 class State:

@@ -68,6 +68,11 @@ def with_target(monkeypatch: pytest.MonkeyPatch) -> None:
         (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--tenant", "a/b"], "a tenant"),
         (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--wait", "--timeout", "soon"], "not a duration"),
         (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--timeout", "3s"], "--wait"),
+        (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--file", "rows"], "NAME=PATH"),
+        (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--file", "=rows.csv"], "NAME=PATH"),
+        (["run", "sim.reports.create", "--input", json.dumps(INPUT), "--file", "rows=a", "--file", "rows=b"], "rows twice"),
+        (["run", "--again", "x", "--file", "rows=a", "--reason", "r"], "--file"),
+        (["run", "--continue", "x", "--file", "rows=a"], "--file"),
         (["cancel", "x"], "starter.py cancel --help"),
         (["status", "nothing"], "no operation nothing"),
         (["evidence", "nothing"], "no operation"),
@@ -142,6 +147,14 @@ def test_with_json_an_error_is_one_object_on_stdout_and_text_on_stderr(typed: Ty
         "retryable": False,
     }
     assert "no operation nothing" in said.err
+
+
+def test_a_file_that_the_contract_does_not_name_is_refused_before_anything_is_reached(typed: Typed, monkeypatch: pytest.MonkeyPatch):
+    with_target(monkeypatch)
+    said = typed("run", "sim.reports.create", "--input", json.dumps(INPUT), "--file", "rows=rows.csv", "--json")
+    assert said.code == 2
+    assert said.json["message"] == "sim.reports.create takes no file rows"
+    assert said.json["hint"] == "it takes none"
 
 
 def test_an_input_that_breaks_the_schema_says_where(typed: Typed, monkeypatch: pytest.MonkeyPatch):

@@ -25,6 +25,7 @@ LIBRARIES = {
     "--help": (*NEEDLESS_TO_HELP, "pydantic"),
     "run --help": NEEDLESS_TO_HELP,  # the library reads options with pydantic; no model of ours is among them
     "contracts --help": NEEDLESS_TO_HELP,
+    "contracts new --help": NEEDLESS_TO_HELP,
     "status op-1": (*NEEDLESS_TO_LOOK, "sqlalchemy"),
     "status op-1 --json": (*NEEDLESS_TO_LOOK, "sqlalchemy", "rich"),
     "list": (*NEEDLESS_TO_LOOK, "adapters.sql_verifying"),

@@ -20,9 +20,14 @@ _ATTENTION = "python starter.py list --attention"
 _STOP = "To stop it: `python starter.py cancel {operation} --by YOU --reason WHY`, or *Request Cancellation* here."
 _ASKED = "A cancel was asked for. Only what the provider shows ends it."
 _UNDER_WAY = MappingProxyType(
-    {"cancel_requested": _ASKED, "cancelling": _ASKED, "result_collecting": "The job has ended: its result is fetched."}
+    {
+        "cancel_requested": _ASKED,
+        "cancelling": _ASKED,
+        "result_collecting": "The job has ended: its result is fetched.",
+        "undo": "It has ended, and no job was made: what was prepared for one is taken back.",
+    }
 )
-"""What is said of a state in which a cancel can't be asked for, or was."""
+"""What is said of a state, or a step, in which a cancel can't be asked for, or was."""
 
 
 def keyword(text: str) -> str:
@@ -52,6 +57,7 @@ def details_of(operation: str, head: Head) -> str:
         "contract": card.contract,
         "job": card.job,
         "provider says": " ".join(part for part in (card.remote_state, _counted(card.progress)) if part),
+        "items": card.counts,
         "effect": card.effect,
         "why": card.why,
     }
@@ -65,7 +71,7 @@ def details_of(operation: str, head: Head) -> str:
         ]
         lines += ["", f"All that waits, with jobs that may be meant: `{_ATTENTION}`. For the provider's support: `{_escalate(operation)}`."]
     elif not head.final:
-        lines += ["", _UNDER_WAY.get(head.state, _STOP.format(operation=operation))]
+        lines += ["", _UNDER_WAY.get("undo" if head.step == "undo" else head.state, _STOP.format(operation=operation))]
     return "\n".join(lines)
 
 

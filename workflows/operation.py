@@ -50,6 +50,7 @@ _STEPS: Mapping[str, Callable[[ProviderActivities, StepInput], Awaitable[Head]]]
         "reconcile": ProviderActivities.reconcile,
         "observe": ProviderActivities.observe,
         "collect": ProviderActivities.collect,
+        "undo": ProviderActivities.undo,
     }
 )
 R = TypeVar("R")

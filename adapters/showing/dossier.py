@@ -10,6 +10,10 @@ from domain.chain import Entry
 from domain.contract import Contract
 from domain.standing import Standing
 
+FAILED_ITEMS = "failed-items.jsonl"
+MOST_ITEMS = 16 * 1024 * 1024
+"""Bytes of that list that still go into an escalation."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sending:

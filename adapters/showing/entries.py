@@ -53,4 +53,5 @@ def _seen(entry: Entry) -> tuple[object, ...] | None:
     if entry.kind != "reading" or entry.role == "move":
         return None
     body = entry.body
-    return (entry.cause, entry.role, body.get("word"), body.get("remote_state"), str(body.get("progress")), str(body.get("words")))
+    shown = (str(body.get(name)) for name in ("progress", "counts", "counts_problem", "words"))
+    return (entry.cause, entry.role, body.get("word"), body.get("remote_state"), *shown)

@@ -1,7 +1,7 @@
 """What is known of an operation and what is not, as sentences. Only what an entry shows is said to be known."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from adapters.showing.dossier import Dossier
@@ -9,10 +9,11 @@ from adapters.showing.exchanges import Shown, outcome_words, read_words
 from adapters.showing.markdown import code, plain
 from adapters.showing.story import sentence
 from domain.evidence import Json, instant_text
-from domain.standing import State
+from domain.standing import State, counts_text
 
 ATTEMPTS_SHOWN = 10
 LOOKUPS_SHOWN = 3
+ITEMS_SHOWN = 10
 _CLOCKS: dict[State, tuple[str, str]] = {
     "result_timed_out": ("result", "the job to end"),
     "cancellation_unconfirmed": ("cancel", "the cancel to be confirmed"),
@@ -154,6 +155,21 @@ def _result(dossier: Dossier) -> Iterator[str]:
         yield f"What was delivered: {output['size']} bytes, SHA-256 {code(output['sha256'])}, type {code(media)}."
     if standing.counts:
         yield f"Counts last shown: {code(json.dumps(standing.counts, sort_keys=True))}."
+    if standing.counts_problem:
+        yield f"Of the counts at the end of the job: {code(standing.counts_problem)}."
+    yield from _items(standing.items or {})
+
+
+def _items(items: Mapping[str, Json]) -> Iterator[str]:
+    """What came of each item, in numbers; what does not agree; and the first items to look up."""
+    if (counted := counts_text(items)) is not None:
+        yield f"Items, as counted in what was delivered: {code(counted)}."
+    for disagreement in cast("list[Json]", items.get("disagreements") or []):
+        yield f"What does not agree: {code(disagreement)}."
+    for one in cast("list[Shown]", items.get("failed_items") or [])[:ITEMS_SHOWN]:
+        named = code(one["key"]) if one["key"] else f"record {one['record']} of {code(one['output'])}"
+        says = f", with your words {code(one['error'])}" if one["error"] else ""
+        yield f"An item that is {one['outcome']}: {named}{says}."
 
 
 def _delivered(dossier: Dossier) -> list[Shown]:

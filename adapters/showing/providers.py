@@ -48,6 +48,27 @@ def contract_text(shown: Mapping[str, object]) -> str:
     return drawn(Text(f"{inert(shown['contract'])}@{shown['version']}", style="bold"), rows(pairs), Text("input:", style="dim"), schema)
 
 
+def checked_text(shown: Mapping[str, object]) -> str:
+    """What `contracts check` found: a line for each finding, what to do about it, and a verdict."""
+    findings = cast("Sequence[Mapping[str, object]]", shown["findings"])
+    lines: list[str] = []
+    for one in findings:
+        place = f"{one['file']}:{one['line']}:{one['column']}"
+        said = ": ".join(inert(part) for part in (place, one["key"], one["expected"]) if part)
+        lines.append(said if one["kind"] == "error" else f"{said} [{one['code']}]")
+        if one["remedy"]:
+            lines.append(f"    {inert(one['remedy'])}")
+    counts = [(kind, sum(one["kind"] == kind for one in findings)) for kind in ("error", "unsafe", "advice")]
+    many = ", ".join(f"{count} {_KINDS[kind]}" for kind, count in counts if count)
+    files, cases, stories = len(cast("Sequence[str]", shown["files"])), shown["cases"], shown["stories"]
+    verdict = ("good" if shown["ok"] else "not good") + (f": {many}" if many else "")
+    lines.append(f"{files} file(s), {cases} case(s) run, {stories} story(s) read: {verdict}")
+    return "\n".join(lines)
+
+
+_KINDS = {"error": "wrong", "unsafe": "unsafe and not accepted", "advice": "to think about"}
+
+
 def _said(value: object) -> object:
     """A value of the file as a person writes it."""
     match value:

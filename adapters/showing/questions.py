@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from adapters.showing.dossier import Dossier
+from adapters.showing.dossier import MOST_ITEMS, Dossier
 from adapters.showing.exchanges import Shown
 from adapters.showing.markdown import code
 from domain.standing import State
@@ -63,6 +63,7 @@ _QUESTIONS: dict[State, tuple[str, ...]] = {
     "abandoned": ("Does anything of it still run or cost at your side? If so, please end it.",),
 }
 _COUNTS = "Do the counts under *Known* or the delivered records tell the truth?"
+_ITEMS = "What became of the items in `failed-items.jsonl`, and were they charged for?"
 _CANDIDATES = "Was one of the jobs under *Jobs that may be this one* made by it?"
 _WHY_REFUSED = "Why did you refuse it, and what has to be different for you to take it?"
 _NOTHING = "Nothing at present: this page informs."
@@ -85,12 +86,17 @@ def happened(dossier: Dossier) -> str:
 def _particular(dossier: Dossier) -> tuple[str, ...]:
     """What is asked only where the page shows what it is about."""
     match dossier.standing.state:
-        case "outcome_undecided" if dossier.standing.counts:
-            return (_COUNTS,)
+        case "outcome_undecided" if dossier.standing.counts or dossier.standing.disagreements:
+            return (_COUNTS,) + ((_ITEMS,) if _lists_items(dossier) else ())
         case "create_unknown" if dossier.standing.candidates:
             return (_CANDIDATES,)
         case _:
             return ()
+
+
+def _lists_items(dossier: Dossier) -> bool:
+    listed = dossier.standing.failed_items
+    return listed is not None and listed.size <= MOST_ITEMS
 
 
 def _refused(dossier: Dossier) -> bool:

@@ -8,7 +8,7 @@
 import shlex
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, cast
 
 from activities.ports import Record
 from adapters.sql_projection import StreamRow
@@ -35,6 +35,7 @@ def status_of(record: Record, *, at: datetime, last_entry: datetime, by: str) ->
         "final": standing.final,
         "outcome": (standing.outcome or "whole") if standing.state == "succeeded" else (standing.outcome or "none"),
         "items": standing.items,
+        "counts": cast("Json", standing.counts),
         "attention": attention_of(record.stream, standing, at=at, by=by),
         "effect": standing.effect,
         "safe_to_run_again": safe_to_run_again(standing),
@@ -136,11 +137,13 @@ def waiting_for(standing: Standing, *, at: datetime, last_entry: datetime) -> Wa
 
 def result_of(standing: Standing) -> dict[str, Json] | None:
     """The verified result: what was stored, and what each check found."""
-    if not standing.outputs:
+    if not standing.outputs and standing.items is None:
         return None
     return {
         "verdict": standing.verdict.verdict if standing.verdict else None,
         "outputs": [output.model_dump(mode="json") for output in standing.outputs],
+        "items": standing.items,
+        "failed_items": standing.failed_items.model_dump(mode="json") if standing.failed_items else None,
     }
 
 
@@ -148,9 +151,11 @@ def next_commands(stream: str, standing: Standing, *, at: datetime, waiting: Wai
     """What to type next, as it is to be typed."""
     said = f"--by {shlex.quote(by)} --reason WHY"
     if standing.attention:
-        return [line for choice in choices(standing, at) for line in _commands_of(stream, standing, choice, by=by)]
+        look = [command("result", stream, "--failed-items")] if standing.failed_items else []
+        return [*look, *(line for choice in choices(standing, at) for line in _commands_of(stream, standing, choice, by=by))]
     if standing.final:
         result = [command("result", stream, f"--output result-{stream}")] if standing.outputs else []
+        result += [command("result", stream, "--failed-items")] if standing.failed_items else []
         again = [f"python starter.py run --again {stream} --reason WHY"] if safe_to_run_again(standing) else []
         return [*result, command("evidence", stream), *again]
     if waiting == "worker":
@@ -166,7 +171,7 @@ def command(verb: str, stream: str, rest: str = "") -> str:
 def exit_code_of(status: dict[str, Json]) -> int:
     """What waiting for this operation exits with: 0 whole, 6 in part, 1 ended otherwise, 7 a human is needed, 8 not yet."""
     if status["state"] == "succeeded":
-        return 6 if status["outcome"] == "partial" else 0
+        return 0 if status["outcome"] == "whole" else 6
     if status["final"]:
         return 1
     return 7 if settled(status) else 8

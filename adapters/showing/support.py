@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from adapters.showing.dossier import Dossier
+from adapters.showing.dossier import FAILED_ITEMS, MOST_ITEMS, Dossier
 from adapters.showing.exchanges import Shown, bodies_of, outcome_words, read_words, request_ids
 from adapters.showing.knowledge import known, unknown
 from adapters.showing.markdown import bullets, code, numbered, plain, table
@@ -189,6 +189,14 @@ def _line(one: Shown) -> list[str]:
     ]
 
 
+def _list_of_items(dossier: Dossier) -> Iterator[str]:
+    listed = dossier.standing.failed_items
+    if listed is not None and listed.size <= MOST_ITEMS:
+        yield f"`{FAILED_ITEMS}`: the {listed.records} items that did not succeed, one a line, with your words on each"
+    elif listed is not None:
+        yield f"not here: the list of {listed.records} items that did not succeed, of {listed.size} bytes"
+
+
 def _files(dossier: Dossier) -> str:
     kept = {str(body["sha256"]) for body in bodies_of(dossier.exchanges) if body.get("file")}
     bodies = "not here: the contract keeps digests of answers, not their bodies"
@@ -200,6 +208,7 @@ def _files(dossier: Dossier) -> str:
         "`exchanges.json`: each request and answer: times, addresses without their query, status, some headers, digests, your words",
         "`chain.jsonl`: the record itself, also of what was decided at our side, each entry with its hash",
         f"`bodies/`: {bodies}",
+        *_list_of_items(dossier),
         "`manifest.json`: the SHA-256 of each file",
     ]
     return bullets(lines)

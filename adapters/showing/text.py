@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from domain.evidence import Json, bounded
-from domain.standing import progress_text
+from domain.standing import counts_text, progress_text
 
 EFFECT_MADE = {"none": "no", "possible": "possibly", "made": "yes"}
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
@@ -71,6 +71,8 @@ def status_text(status: Mapping[str, Json], *, created: bool | None = None) -> s
         ("job", status["remote_job_id"]),
         ("effect made", EFFECT_MADE[str(status["effect"])]),
         ("outcome", status["outcome"] if status["final"] else None),
+        ("items", counts_text(status["items"]) or counts_text(status["counts"])),
+        ("disagrees", "; ".join(disagreements(status["items"]))),
         ("next poll", status["next_poll_at"]),
         ("deadlines", "  ".join(f"{name} {moment}" for name, moment in cast("Mapping[str, Json]", status["deadlines"]).items())),
         ("flags", "; ".join(str(cast("Mapping[str, Json]", flag)["why"]) for flag in cast("list[Json]", status["flags"]))),
@@ -81,6 +83,12 @@ def status_text(status: Mapping[str, Json], *, created: bool | None = None) -> s
     ]
     commands = [Text(f"  {inert(command)}", style="bold") for command in cast("list[Json]", status["next"])]
     return drawn(head, rows(pairs), *([Text("next:", style="dim"), *commands] if commands else []))
+
+
+def disagreements(items: object) -> list[str]:
+    """What does not agree in an outcome, in words."""
+    found = cast("Mapping[str, Json]", items).get("disagreements") if isinstance(items, Mapping) else None
+    return [str(one) for one in found] if isinstance(found, list) else []
 
 
 def provider_words(status: Mapping[str, Json]) -> str:
@@ -129,13 +137,15 @@ def said(entry: Mapping[str, Json]) -> str:
     parts = [
         str(body.get("remote_state") or ""),
         progress_text(body.get("progress")) or "",
+        counts_text(body.get("items")) or counts_text(body.get("counts")) or "",
+        str(body.get("counts_problem") or ""),
         f"HTTP {http['status']}" if http.get("status") else str(http.get("no_answer") or ""),
         str(words.get("message") or words.get("reason") or words.get("code") or ""),
         str(body.get("why") or body.get("reason") or violation.get("why") or ""),
         f"job {job['id']}" if isinstance(job := body.get("job"), dict) and "id" in job else "",
         f"attempt {body['attempt']}" if entry["kind"] == "intent" and body.get("attempt") else "",
         f"recovered: {body['recovered']}" if body.get("recovered") else "",
-        bounded("; ".join(str(one) for one in cast("list[Json]", body.get("problems") or [])), 120),
+        bounded("; ".join([*map(str, cast("list[Json]", body.get("problems") or [])), *disagreements(body.get("items"))]), 120),
         f"({folded['count']} readings)" if folded else "",
     ]
     return " ".join(part for part in parts if part)
@@ -158,9 +168,28 @@ def result_text(result: Mapping[str, Json]) -> str:
                 ]
             )
         )
+    parts += _items(result)
     if result.get("written"):
         parts.append(Text(f"written to {inert(result['written'])}"))
     return drawn(*parts)
+
+
+def _items(result: Mapping[str, Json]) -> list[RenderableType]:
+    """What came of each item: in numbers, and the first of those that did not succeed."""
+    items = cast("Mapping[str, Json] | None", result["items"])
+    if items is None:
+        return []
+    failed = cast("list[Mapping[str, Json]]", items.get("failed_items") or [])
+    shown = [(str(one["outcome"]), _item(one)) for one in failed]
+    more = cast("int", items.get("listed") or 0) - len(failed)
+    last = [Text(f"and {more} more: result {inert(result['id'])} --failed-items", style="dim")] if more > 0 else []
+    return [rows([("items", counts_text(items)), *(("disagrees", one) for one in disagreements(items)), *shown]), *last]
+
+
+def _item(one: Mapping[str, Json]) -> str:
+    where = f"{one['output']} {one['record']}" if one["output"] else ""
+    says = f"the provider says: {one['error']}" if one["error"] else ""
+    return "  ".join(part for part in (str(one["key"] or where), says) if part)
 
 
 def _outputs(result: Mapping[str, Json] | None) -> str | None:

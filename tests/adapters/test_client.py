@@ -14,7 +14,7 @@ from adapters.contract_files import ContractFolder, parse_yaml
 from adapters.settings import Settings
 from domain.contract_loading import parse_contract
 from domain.errors import BadInput, InputInvalid, NotFound, Refused, Unreachable
-from domain.evidence import Decision, Json, Policy
+from domain.evidence import Decision, Json, Policy, file_key
 from domain.messages import Resolution
 from domain.opening import Asked
 
@@ -212,6 +212,77 @@ async def test_a_cancel_is_sent_and_its_recorded_verdict_waited_for(there: Saksh
     assert (await there.status(started.id))["state"] == "cancelled"
     ((_, name, payload),) = temporal(there).signals
     assert (name, payload.by, payload.reason) == ("cancel", "ada", "no longer needed")
+
+
+FILED = (
+    "contract: sim.reports.create",
+    """files:
+  rows: {media: application/jsonl, max_bytes: 1MiB, max_records: 2}
+contract: sim.reports.create""",
+)
+
+
+def filed(**changes: Any) -> Asked:
+    """An ask under a contract that takes a file."""
+    text = (CONTRACTS / "sim.reports.create.yaml").read_text("utf-8").replace(*FILED, 1)
+    return asked(contract=parse_contract(parse_yaml(text.encode(), "filed.yaml").document, file="filed.yaml", positions={}), **changes)
+
+
+def rows(folder: Path, data: bytes = b'{"a": 1}\n', name: str = "rows") -> dict[str, Path]:
+    path = folder / name
+    path.write_bytes(data)
+    return {"rows": path}
+
+
+def stored(there: Sakshi) -> list[str]:
+    return sorted(str(path.relative_to(there.settings.results)) for path in Path(there.settings.results).rglob("*") if path.is_file())
+
+
+def lose(there: Sakshi, sha256: str) -> None:
+    Path(there.settings.results, file_key("local", sha256)).unlink()
+
+
+async def test_a_file_is_stored_before_the_operation_is_opened_and_entry_0_names_it(there: Sakshi, tmp_path: Path):
+    started = await there.open_and_start(filed(), paths=rows(tmp_path))
+    opened = (await there.ledger.record(started.id)).standing.opened
+    facts = opened.files["rows"]
+    assert (facts.bytes, facts.records, facts.media) == (9, 1, "application/jsonl")
+    assert stored(there) == [file_key("local", facts.sha256)]
+    assert (await there.books.verify(started.id)).ok
+
+
+async def test_the_same_key_with_the_same_file_is_the_same_operation_and_with_another_it_is_refused(there: Sakshi, tmp_path: Path):
+    first = await there.open_and_start(filed(key="k"), paths=rows(tmp_path))
+    before = stored(there)
+    assert await there.open_and_start(filed(key="k"), paths=rows(tmp_path, name="copy")) == Started(first.id, created=False)
+    with pytest.raises(Refused):
+        await there.open_and_start(filed(key="k"), paths=rows(tmp_path, b'{"a": 2}\n'))
+    assert stored(there) == before
+
+
+@pytest.mark.parametrize(("data", "words"), [(b"{broken\n", "line 1"), (b"1\n2\n3\n", "3 records"), (b"x" * 2**21, "1048576 bytes")])
+async def test_a_file_that_is_not_as_the_contract_says_opens_nothing_and_leaves_nothing(
+    there: Sakshi, tmp_path: Path, data: bytes, words: str
+):
+    with pytest.raises(BadInput, match=words):
+        await there.open_and_start(filed(), paths=rows(tmp_path, data))
+    with pytest.raises(BadInput, match="needs the file rows"):
+        await there.open_and_start(filed())
+    assert stored(there) == []
+    assert (await there.list())["items"] == []
+
+
+async def test_an_operation_that_is_repeated_takes_the_same_files_as_long_as_they_are_there(there: Sakshi, tmp_path: Path):
+    first = await there.open_and_start(filed(), paths=rows(tmp_path))
+    files = (await there.ledger.record(first.id)).standing.opened.files
+    (tmp_path / "rows").unlink()
+    again = await there.open_and_start(filed(files=files))
+    assert again.id != first.id
+    assert (await there.ledger.record(again.id)).standing.opened.files == files
+    lose(there, files["rows"].sha256)
+    with pytest.raises(NotFound, match="no longer in the result store"):
+        await there.open_and_start(filed(files=files))
+    assert len((await there.list())["items"]) == 2  # pyright: ignore[reportArgumentType]
 
 
 async def test_a_decision_that_no_worker_records_in_time_has_no_verdict_yet(there: Sakshi, monkeypatch: pytest.MonkeyPatch):

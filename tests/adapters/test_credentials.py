@@ -165,3 +165,50 @@ def test_a_secret_shows_itself_nowhere() -> None:
             writes(secret)
     with pytest.raises(TypeError):
         json.dumps(secret)
+
+
+SCHEMES: dict[str, tuple[dict[str, object], str, str]] = {
+    "bearer": (RECORD, "bearer", "account acme/main"),
+    "header": ({**RECORD, "scheme": "header"}, "headers", "account acme/main"),
+    "oauth2": (
+        {
+            **{key: value for key, value in RECORD.items() if key != "value"},
+            "scheme": "oauth2",
+            "token_url": "https://api.acme.example/token",
+            "client_id": "c",
+            "client_secret": PLANTED,
+        },
+        "oauth2",
+        "account acme/main, gets tokens from https://api.acme.example by client_credentials",
+    ),
+    "sigv4": (
+        {
+            **{key: value for key, value in RECORD.items() if key != "value"},
+            "scheme": "sigv4",
+            "access_key_id": "AKIAPLANTED",
+            "secret_access_key": PLANTED,
+            "session_token": PLANTED,
+        },
+        "sigv4",
+        "account acme/main, signs with key AKIA... of a session",
+    ),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_what_a_record_is_good_for_is_said_without_its_secret(scheme: str) -> None:
+    record, kind, words = SCHEMES[scheme]
+    credentials = Credentials(_env(record))
+    assert credentials.check("acme", kind) == words
+    for other in {"bearer", "headers", "oauth2", "sigv4"} - {kind}:
+        with pytest.raises(CredentialError, match="a contract uses it as"):
+            credentials.check("acme", other)
+    assert PLANTED not in repr(credentials.read("acme", origin=ORIGIN, tenant="blue"))
+
+
+def test_a_bare_value_is_neither_a_client_nor_a_pair_of_keys() -> None:
+    credentials = Credentials(_env("bare-value"), embedded=True)
+    assert credentials.check("acme", "bearer") == "account acme"
+    for kind in ("oauth2", "sigv4"):
+        with pytest.raises(CredentialError, match="a bare value"):
+            credentials.check("acme", kind)

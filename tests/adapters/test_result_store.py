@@ -16,7 +16,7 @@ from typing import cast
 
 import pytest
 
-from activities.ports import ResultStore
+from activities.ports import ResultStore, staged_below
 from adapters.result_store import ObstoreResults, write_out
 from domain.errors import BadInput, NotFound, Tampered, Unreachable
 from domain.evidence import Check, Output
@@ -99,6 +99,18 @@ async def test_publishing_again_is_harmless(store: ResultStore) -> None:
 async def test_publishing_what_was_never_staged_is_an_error(store: ResultStore) -> None:
     with pytest.raises(NotFound):
         await store.publish(STAGING, KEY)
+
+
+async def test_discarding_forgets_what_is_staged_below_too_and_nothing_beside_it(store: ResultStore) -> None:
+    below, deep = staged_below(STAGING, "a"), staged_below(staged_below(STAGING, "a"), "000001")
+    beside = "op-1/70"
+    for key in (STAGING, below, deep, beside):
+        await seal(store, key)
+    await store.discard(below)
+    assert [await store.staged_size(key) for key in (STAGING, below, deep, beside)] == [len(DATA), None, None, len(DATA)]
+    await seal(store, deep)
+    await store.discard(STAGING)
+    assert [await store.staged_size(key) for key in (STAGING, below, deep, beside)] == [None, None, None, len(DATA)]
 
 
 async def test_discarding_forgets_and_is_harmless_again(store: ResultStore) -> None:

@@ -5,7 +5,7 @@ A case: what it says · the states it is about · what is given · the evidence 
 
 from typing import Any, NamedTuple
 
-from domain.standing import FINAL, Attempt, Verdict
+from domain.standing import FINAL, Attempt, Leftover, Verdict
 from domain.tables import STATES
 from tests.domain.growing import T0
 
@@ -35,12 +35,16 @@ GIVEN: dict[str, dict[str, Any]] = {
     "job": {"job": {"id": "job-1"}},
     "unnamed": {"unnamed": True},
     "succeeded": {"verdict": verdict("succeeded")},
+    "undecided": {"verdict": verdict("partial").model_copy(update={"undecided": True})},
     "failed": {"verdict": verdict("failed")},
     "cancelled": {"verdict": verdict("cancelled")},
     "none left": {"reconcile_left": 0},
     "one entry": {"reconcile_left": 1},
     "two entries": {"reconcile_left": 2},
     "invalid before": {"invalid_results": 1},
+    "by force": {"cancel_forced": True},
+    "left": {"leftovers": (Leftover(generation=1, step="upload"),)},
+    "left before": {"generation": 2, "leftovers": (Leftover(generation=1, step="upload"),)},
 }
 FACTS: dict[str, dict[str, Any]] = {
     "token": {"token": True, "token_window_ms": 86_400_000},
@@ -60,6 +64,9 @@ FACTS: dict[str, dict[str, Any]] = {
 JOB = {"job": {"id": "job-1"}}
 OTHER = {"job": {"id": "job-2"}}
 PARTIAL = {"outcome": "partial"}
+NONE = {"outcome": "none"}
+ENDED_AGAIN = {"word": "ended"}
+UNDECIDED = ENDED_AGAIN | {"undecided": True}
 BEFORE = {"began": T0}
 AFTER = {"began": T0.replace(second=30)}
 
@@ -75,6 +82,7 @@ ATTENTION = (
 )
 EVERY = " ".join(STATES)
 UNENDED = " ".join(state for state in STATES if state not in FINAL)
+ENDED = " ".join(state for state in STATES if state in FINAL)
 NOT_ASKED = " ".join(state for state in STATES if state != "cancel_requested")
 BEFORE_CREATE = "proposed awaiting_approval approved create_pending"
 AFTER_CREATE = " ".join(state for state in STATES if state not in FINAL and state not in BEFORE_CREATE.split())
@@ -166,7 +174,12 @@ CREATE.extend(
         Case("a step is refused, earlier unproven", "create_pending", "earlier unproven", "step.refused", "create_unknown"),
         Case("a step breaks its contract", "create_pending", "", "step.violation", "contract_violation"),
         Case("a step is intended", "create_pending", "", "intent.step", "stay"),
-        Case("an undo is intended", "create_pending", "", "intent.undo", "stay"),
+        Case("a step that cannot be made", "approved", "", "step.refused", "failed"),
+        Case("a step that cannot be made, earlier unproven", "approved", "earlier unproven", "step.refused", "create_unknown"),
+        Case("an undo is intended", "approved create_pending", "left before", "intent.undo", "stay"),
+        Case("an undo is taken", "approved create_pending", "left before", "step.undone", "stay"),
+        Case("an undo is not taken yet", "approved create_pending", "left before", "step.undo_again", "stay"),
+        Case("an undo is given up", "approved create_pending", "left before", "step.leftover", "awaiting_approval"),
         Case("the create deadline, all proven", "create_pending", "", "clock.create", "failed"),
         Case("the create deadline, unproven", "create_pending", "another unproven", "clock.create", "create_unknown"),
         Case("a cancel, all proven", "create_pending", "", "decision.cancel", "cancelled"),
@@ -220,6 +233,8 @@ OBSERVE = [
     Case("failed", f"{POLLED} {PARKED_READABLE}", "", "reading.terminal", "failed", _V["failed"]),
     Case("cancelled", f"{POLLED} {PARKED_READABLE}", "", "reading.terminal", "cancelled", _V["cancelled"]),
     Case("failed with output", f"{POLLED} {PARKED_READABLE}", "failed collected", "reading.terminal", "result_collecting", _V["failed"]),
+    Case("it has ended, once more", "result_collecting", "undecided", "reading.terminal", "stay", _V["failed"] | AFTER | ENDED_AGAIN),
+    Case("it has ended, how is not said", "result_collecting", "succeeded", "reading.terminal", "stay", _V["partial"] | AFTER | UNDECIDED),
     Case("the same end again", "result_collecting", "succeeded", "reading.terminal", "stay", _V["succeeded"] | AFTER),
     Case("another end", "result_collecting", "succeeded", "reading.terminal", "contract_violation", _V["failed"] | AFTER),
     Case("another end, read before", "result_collecting", "succeeded", "reading.terminal", "stay", _V["failed"] | BEFORE),
@@ -243,6 +258,8 @@ CANCEL = [
     Case("has ended already", "cancel_requested", "", "cancel_answer.read_again", "cancelling"),
     Case("not known, repeatable", "cancel_requested", "repeatable", "cancel_answer.unsure", "stay"),
     Case("not known, once only", "cancel_requested", "", "cancel_answer.unsure", "cancelling"),
+    Case("not known, sent by force", "cancel_requested", "repeatable, force, by force", "cancel_answer.unsure", "cancelling"),
+    Case("not known, no force call", "cancel_requested", "repeatable, by force", "cancel_answer.unsure", "stay"),
     Case("again later", "cancel_requested", "", "cancel_answer.again", "stay"),
     Case("refused", "cancel_requested", "", "cancel_answer.refused", "observing"),
     Case("breaks the contract", "cancel_requested", "", "cancel_answer.violation", "contract_violation"),
@@ -267,6 +284,8 @@ for _key in ("result.verified", "result.none", "result.empty"):
             Case("partial, taken as failure", "result_collecting", "partial failed", _key, "failed", PARTIAL),
             Case("partial, left to a human", "result_collecting", "partial attention", _key, "outcome_undecided", PARTIAL),
             Case("partial, and nothing is said", "result_collecting", "", _key, "outcome_undecided", PARTIAL),
+            Case("no item succeeded", "result_collecting", "partial succeeded", _key, "failed", NONE),
+            Case("no item succeeded, and counts disagree", "result_collecting", "", _key, "outcome_undecided", NONE | {"disagrees": True}),
             Case("counts disagree", "result_collecting", "", _key, "outcome_undecided", {"disagrees": True}),
             Case("counts disagree, recorded", "result_collecting", "disagreement recorded", _key, "succeeded", {"disagrees": True}),
             Case("output of a failure", "result_collecting", "failed", _key, "failed"),
@@ -325,6 +344,10 @@ BOOKS = [
         Case("a fact beside the story", EVERY, "", key, "note")
         for key in ("decision.refused", "refusals.counted", "linked.retried_by", "linked.retry_of", "erased.erased", "pruned.pruned")
     ),
+    Case("an undo is intended", ENDED, "left", "intent.undo", "note"),
+    Case("an undo is taken", ENDED, "left", "step.undone", "note"),
+    Case("an undo is not taken yet", ENDED, "left", "step.undo_again", "note"),
+    Case("an undo is given up", ENDED, "left", "step.leftover", "note"),
 ]
 
 NOT_ALLOWED = [
@@ -344,6 +367,9 @@ NOT_ALLOWED = [
     ("a create where the outcome is not known", "create_unknown", "", "intent.create"),
     ("a cancel request without a decision", "observing", "", "intent.cancel"),
     ("a clock that does not run", "observing", "", "clock.approval"),
+    ("an undo where nothing was left", "succeeded", "", "intent.undo"),
+    ("an undo of what a job may be at work with", "create_pending", "left before, another unproven", "intent.undo"),
+    ("an undo in the middle of the present generation", "create_pending", "left", "intent.undo"),
     ("a second opening", "proposed", "", "opened.opened"),
 ]
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from domain.contract import Contract, validate_input
-from domain.contract_checks import NOT_BUILT, NOT_BUILT_WORDS
-from domain.contract_findings import FINDINGS, safety_findings
-from domain.contract_loading import contract_from_canonical, parse_contract, safety
+from domain.contract_checks import ROOTS, WEBHOOK_ALONE
+from domain.contract_findings import ADVICE, FINDINGS, remedy, safety_findings
+from domain.contract_loading import contract_from_canonical, found_in, parse_contract
 from domain.contract_texts import fits
 from domain.errors import AddressError, BadContract, BadInput, InputInvalid, RenderError
 from tests.domain.sample_contract import document, problems, sample
@@ -169,49 +169,191 @@ def test_what_only_the_whole_contract_shows_is_named(changes: dict[str, Any], ke
     assert any(named == key and said in expected for named, expected in found), found
 
 
-NOT_BUILT_CASES: list[tuple[dict[str, Any], str]] = [
-    ({"files": {"x": {"media": "text/csv", "max_bytes": "1MiB", "from": "input.nested"}}}, "files"),
-    ({"http__auth": {"oauth2": "a"}}, "http.auth.oauth2"),
-    ({"http__auth": {"sigv4": "a", "service": "s", "region": "r"}}, "http.auth.sigv4"),
-    ({"http__hosts": {"https://x.example": {"oauth2": "a"}}}, "http.hosts.https://x.example.oauth2"),
-    ({"http__hosts": {"https://x.example": {"sigv4": "a", "service": "s", "region": "r"}}}, "http.hosts.https://x.example.sigv4"),
-    ({"http__quota": {"remaining": "headers.a", "reset": "headers.b"}}, "http.quota"),
-    ({"create__before": [{**STEP, "save": {"x": "body.x"}, "undo": REQUEST}]}, "create.before"),
-    ({"create__token": {"from": "input.name", "window": "1d"}, "create__request__headers": {}}, "create.token.from"),
-    ({"observe__before": [STEP]}, "observe.before"),
-    ({"observe__counts": {"total": "body.total"}}, "observe.counts"),
-    ({"observe__states__1__is": "ended", "collect__partial": "attention"}, "observe.states.1.is"),
-    ({"cancel__before": [STEP]}, "cancel.before"),
-    ({"cancel__force": {"request": REQUEST, "answers": [{"is": "acknowledged"}]}}, "cancel.force"),
-    ({"create__request__json": ..., "create__request__multipart": {"a": "b", "c": {"file": "d"}}}, "create.request.multipart"),
-    ({"create__request__json": ..., "create__request__file": "x"}, "create.request.file"),
-    ({"collect__from": {"request": {"method": "POST", "path": "/x", "file": "x"}}}, "collect.from.request.file"),
-    ({"collect__from": {"request": {"method": "POST", "path": "/x", "multipart": {}}}}, "collect.from.request.multipart"),
-    ({"collect__from": [{"request": {"method": "POST", "path": "/x", "file": "x"}}]}, "collect.from.0.request.file"),
-    ({"collect__from": [{"request": {"method": "POST", "path": "/x", "multipart": {}}}]}, "collect.from.0.request.multipart"),
-    ({"collect__from": {"request": REQUEST, "pages": {"next": "body.next"}}}, "collect.from.pages"),
-    ({"collect__from": [{"request": REQUEST, "pages": {"more": {"body.more": True}}}]}, "collect.from.0.pages"),
-    ({"collect__before": [STEP]}, "collect.before"),
-    ({"collect__each": "observed.body.list"}, "collect.each"),
-    ({"collect": {"outputs": {"a": {"from": {"request": REQUEST}}}}}, "collect.outputs"),
-    (
-        {"collect__items": {"submitted": {"count": "input.name"}, "read": [{"output": "a", "states": [{"is": "failed"}]}]}},
-        "collect.items",
-    ),
-    ({"record": {"sensitive": ["body.name"]}}, "record.sensitive"),
-    ({"observe": "none", "webhook": {"scheme": "standard_webhooks", "secret": "x"}}, "observe"),
+SAVING = {**STEP, "save": {"x": "body.x"}}
+CSV = {"media": "text/csv", "max_bytes": "1MiB", "from": "input.nested"}
+ITEMS = {"submitted": {"count": "input.nested"}, "read": [{"output": "output", "states": [{"is": "failed"}]}]}
+SEVERAL: dict[str, Any] = {"collect": {"outputs": {"a": {"from": {"request": REQUEST}}, "b": {"from": {"inline": "observed.body"}}}}}
+
+WHOLE_LANGUAGE: list[dict[str, Any]] = [
+    {"files": {"x": CSV}},
+    {"http__auth": {"oauth2": "a"}},
+    {"http__auth": {"sigv4": "a", "service": "s", "region": "r"}},
+    {"http__hosts": {"https://x.example": {"oauth2": "a"}}},
+    {"http__quota": {"remaining": "headers.a", "reset": "headers.b"}},
+    {"create__before": [{**SAVING, "undo": REQUEST}]},
+    {"create__before": [SAVING], "create__token": {"from": "steps.one.x", "window": "1d"}},
+    {"observe__before": [STEP]},
+    {"observe__counts": {"total": "body.total"}},
+    {"observe__counts": {"total": "body.n", "succeeded": "body.ok"}, "observe__states__1__is": "ended", "collect__partial": "attention"},
+    {"cancel__before": [STEP]},
+    {"cancel__force": {"request": REQUEST, "answers": [{"is": "acknowledged"}]}},
+    {"files": {"d": CSV}, "create__request__json": ..., "create__request__multipart": {"a": "${input.name}", "c": {"file": "d"}}},
+    {"files": {"x": CSV}, "create__request__json": ..., "create__request__file": "x"},
+    {"collect__format": "csv", "collect__from": {"request": REQUEST, "pages": {"next": "body.next"}}},
+    {"collect__format": "text", "collect__from": [{"request": REQUEST, "pages": {"more": {"body.more": True}}}]},
+    {"collect__before": [STEP]},
+    {"collect__each": "observed.body.list", "collect__name": "${each.name}"},
+    SEVERAL,
+    {"collect__items": ITEMS},
+    {"record": {"sensitive": ["body.name"]}},
 ]
 
 
-@pytest.mark.parametrize(("changes", "key"), NOT_BUILT_CASES)
-def test_what_is_legal_and_not_built_is_refused_with_those_words(changes: dict[str, Any], key: str) -> None:
-    assert problems(**changes) == [(key, NOT_BUILT_WORDS)]
+@pytest.mark.parametrize("changes", WHOLE_LANGUAGE)
+def test_the_whole_language_is_taken(changes: dict[str, Any]) -> None:
+    assert problems(**changes) == []
 
 
-def test_every_line_of_the_list_of_what_is_not_built_has_its_case() -> None:
-    keys = [tuple(key.replace("https://x.example", "host").split(".")) for _, key in NOT_BUILT_CASES]
-    for entry in NOT_BUILT:
-        assert any(len(key) == entry.pattern.count(".") + 1 and fits(entry.pattern, key) for key in keys), entry.pattern
+def test_a_job_that_a_webhook_alone_would_end_is_refused() -> None:
+    changes = {"observe": "none", "webhook": {"scheme": "standard_webhooks", "secret": "x"}}
+    assert problems(**changes) == [("observe", WEBHOOK_ALONE)]
+
+
+def _step(place: str, **keys: object) -> dict[str, Any]:
+    return {place: [{**STEP, **keys}]}
+
+
+def _asks(**keys: object) -> dict[str, Any]:
+    return {"request": {**REQUEST, **keys}}
+
+
+def _output(**keys: object) -> dict[str, Any]:
+    return {"collect": {"outputs": {"a": {"from": {"request": REQUEST}, **keys}}}}
+
+
+FORCE = {"request": REQUEST, "answers": [{"is": "acknowledged"}]}
+
+# A place, what it must not know, and the key at which that is said.
+STRANGE_ROOTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"files": {"x": {**CSV, "from": "job.id"}}}, "files.x.from.0", "job"),
+    ({"files": {"x": {**CSV, "from": "files.x.bytes"}}}, "files.x.from.0", "files"),
+    ({"effect__summary": "${steps.one.x}"}, "effect.summary", "steps"),
+    ({"http__quota": {"remaining": "job.id", "reset": "headers.b"}}, "http.quota.remaining.0", "job"),
+    (_step("create__before", request={**REQUEST, "query": {"a": "${body.x}"}}), "create.before.0.request.query.a", "body"),
+    (_step("create__before", request={**REQUEST, "query": {"a": "${job.id}"}}), "create.before.0.request.query.a", "job"),
+    (_step("create__before", undo={**REQUEST, "query": {"a": "${page.index}"}}), "create.before.0.undo.query.a", "page"),
+    (_step("create__before", answers=[{"when": {"items": 1}, "is": "done"}]), "create.before.0.answers.0.when.items", "items"),
+    (_step("create__before", same={"job.id": 1}), "create.before.0.same.job.id", "job"),
+    (_step("create__before", pages={"next": "items"}), "create.before.0.pages.next.0", "items"),
+    (_step("create__before", save={"x": "page.index"}), "create.before.0.save.x.0", "page"),
+    ({"create__token": {"from": "body.x", "window": "1d"}}, "create.token.from.0", "body"),
+    (_step("observe__before", request={**REQUEST, "query": {"a": "${token}"}}), "observe.before.0.request.query.a", "token"),
+    (_step("observe__before", save={"x": "phase"}), "observe.before.0.save.x.0", "phase"),
+    ({"observe__counts": {"total": "counts.done"}}, "observe.counts.total.0", "counts"),
+    ({"cancel__request__query": {"a": "${page.index}"}}, "cancel.request.query.a", "page"),
+    (_step("cancel__before", request={**REQUEST, "query": {"a": "${observed.body}"}}), "cancel.before.0.request.query.a", "observed"),
+    ({"cancel__force": {**FORCE, **_asks(query={"a": "${page.index}"})}}, "cancel.force.request.query.a", "page"),
+    ({"cancel__force": {**FORCE, "answers": [{"when": {"item": 1}, "is": "refused"}]}}, "cancel.force.answers.0.when.item", "item"),
+    ({"cancel__force": {**FORCE, **_step("before", save={"x": "page"})}}, "cancel.force.before.0.save.x.0", "page"),
+    ({"create__request__json": ..., "create__request__multipart": {"a": "${job.id}"}}, "create.request.multipart.a", "job"),
+    ({"collect__each": "each"}, "collect.each.0", "each"),
+    ({"collect__each": "observed.body.l", "collect__when": {"each.x": 1}}, "collect.when.each.x", "each"),
+    ({"collect__name": "${each.name}"}, "collect.name", "each"),
+    ({"collect__good_for": "${page.index}"}, "collect.good_for", "page"),
+    (_step("collect__before", request={**REQUEST, "query": {"a": "${each.x}"}}), "collect.before.0.request.query.a", "each"),
+    (_step("collect__before", save={"x": "item.x"}), "collect.before.0.save.x.0", "item"),
+    ({"collect__from": {**_asks(query={"a": "${status}"})}}, "collect.from.0.request.query.a", "status"),
+    ({"collect__from": {"request": REQUEST, "pages": {"next": "items"}}}, "collect.from.0.pages.next.0", "items"),
+    (
+        {"collect__from": {"request": REQUEST, "answers": [{"when": {"phase": "x"}, "is": "done"}]}},
+        "collect.from.0.answers.0.when.phase",
+        "phase",
+    ),
+    ({"collect__verify": {"bytes": "${body.size}"}}, "collect.verify.bytes", "body"),
+    ({"collect__items": {**ITEMS, "submitted": {"count": "item"}}}, "collect.items.submitted.count.0", "item"),
+    ({"collect__items": {**ITEMS, "submitted": {"count": "input.nested", "key": "body.x"}}}, "collect.items.submitted.key.0", "body"),
+    (
+        {"collect__items": {**ITEMS, "read": [{"output": "output", "states": [{"when": {"status": 1}, "is": "failed"}]}]}},
+        "collect.items.read.0.states.0.when.status",
+        "status",
+    ),
+    ({"collect__expect": {"item": 1}}, "collect.expect.item", "item"),
+    ({**SEVERAL, "collect__expect": {"result.x": 1}}, "collect.expect.result.x", "result"),
+    ({"collect__each": "observed.body.l", "collect__expect": {"result.x": 1}}, "collect.expect.result.x", "result"),
+    (_output(name="${each.name}"), "collect.outputs.a.name", "each"),
+    (_output(each="each"), "collect.outputs.a.each.0", "each"),
+    (_output(each="observed.body.l", when={"each": 1}), "collect.outputs.a.when.each", "each"),
+    (_output(verify={"bytes": "${body.x}"}), "collect.outputs.a.verify.bytes", "body"),
+    (_output(before=[{**STEP, "request": {**REQUEST, "query": {"a": "${item}"}}}]), "collect.outputs.a.before.0.request.query.a", "item"),
+    ({"record": {"sensitive": ["job.id"]}}, "record.sensitive.0", "job"),
+]
+
+
+@pytest.mark.parametrize(("changes", "key", "root"), STRANGE_ROOTS)
+def test_a_root_that_is_not_known_there_is_an_error(changes: dict[str, Any], key: str, root: str) -> None:
+    found = problems(**changes)
+    assert any(named == key and said.startswith(f"{root} is not known here") for named, said in found), found
+
+
+PER_ELEMENT = {
+    "each": "observed.body.l",
+    "name": "${each.n}",
+    "verify": {"bytes": "${each.size}", "content_type": "${headers.content_type}"},
+}
+STEP_OF_ALL = {**STEP, "request": {**REQUEST, "query": {"page": "${page.next}"}}, "pages": {"next": "body.next", "items": "body.l"}}
+
+KNOWN_ROOTS: list[dict[str, Any]] = [
+    {
+        "create__before": [{**STEP_OF_ALL, "save": {"x": "items[0].id"}, "undo": {**REQUEST, "query": {"a": "${steps.one.x}"}}}],
+        "create__request__query": {"a": "${steps.one.x}"},
+    },
+    {"observe__before": [{**STEP_OF_ALL, "save": {"x": "items"}}], "observe__request__query": {"a": "${steps.one.x}"}},
+    {
+        "cancel__force": {
+            **FORCE,
+            "before": [{**STEP_OF_ALL, "save": {"x": "items"}}],
+            "request": {**REQUEST, "query": {"a": "${steps.one.x}"}},
+        }
+    },
+    _output(**PER_ELEMENT, before=[{**STEP_OF_ALL, "request": {**REQUEST, "query": {"a": "${each.id}"}}, "save": {"x": "items"}}]),
+    {f"collect__{key}": value for key, value in PER_ELEMENT.items()},
+    {
+        "collect__format": "csv",
+        "collect__from": {"request": {**REQUEST, "query": {"a": "${page.next}"}}, "pages": {"next": "body.next", "records": "body.n"}},
+    },
+    {
+        "collect__format": "csv",
+        "collect__from": {"request": {**REQUEST, "query": {"a": "${page.index}"}}, "pages": {"count": "observed.body.parts"}},
+    },
+    {**SEVERAL, "collect__expect": {"outputs.a.records": 1, "outputs.b.sha256": {"not": None}, "counts.succeeded": 1}},
+    {"collect__expect": {"result.x": 1, "outputs.output.bytes": 1}},
+    {
+        "files": {"x": CSV},
+        "collect__items": {
+            **ITEMS,
+            "submitted": {"file": "x", "key": "item.id"},
+            "read": [{"output": "output", "key": "item.id", "states": [{"when": {"item.ok": True}, "is": "succeeded"}], "error": "item.e"}],
+        },
+    },
+    {"files": {"x": {**CSV, "from": "input.nested"}}, "effect__summary": "${files.x.records || 'some'} rows"},
+]
+
+
+@pytest.mark.parametrize("changes", KNOWN_ROOTS)
+def test_a_root_that_is_known_there_is_none(changes: dict[str, Any]) -> None:
+    assert problems(**changes) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "said"),
+    [
+        ({"collect__expect": {"outputs.a.bytes": 1}}, "collect.expect.outputs.a.bytes", "outputs has no a; it has output"),
+        ({**SEVERAL, "collect__expect": {"outputs.a.size": 1}}, "collect.expect.outputs.a.size", "outputs.a has no size"),
+        ({"collect__expect": {"counts.lost": 1}}, "collect.expect.counts.lost", "counts has no lost"),
+        ({"files": {"x": CSV}, "effect__summary": "${files.x.rows}"}, "effect.summary", "files.x has no rows"),
+        ({"create__request__json": ..., "create__request__multipart": {"a": "${"}}, "create.request.multipart.a", "closed hole"),
+        ({"create__request__json": ..., "create__request__multipart": {"a": 5}}, "create.request.multipart.a", "a map"),
+    ],
+)  # fmt: skip
+def test_a_fact_that_a_root_does_not_have_is_an_error(changes: dict[str, Any], key: str, said: str) -> None:
+    found = problems(**changes)
+    assert any(named == key and said in expected for named, expected in found), found
+
+
+def test_every_place_of_the_table_of_roots_can_be_reached() -> None:
+    places = [place for place, _ in ROOTS]
+    for index, place in enumerate(places):
+        assert not any(fits(earlier, tuple(place.split("."))) for earlier in places[:index]), place
 
 
 def test_user_data_that_looks_like_a_key_is_not_taken_for_one() -> None:
@@ -272,6 +414,7 @@ def test_a_file_that_canonical_json_cannot_carry_is_refused(value: Any) -> None:
         ({"collect__format": "binary"}, "result-unchecked"),
         ({"collect__format": "binary", "collect__verify": {"required": ["bytes"]}}, "result-unchecked"),
         ({"collect__good_for": "1m"}, "result-may-expire"),
+        ({"collect__from": {"request": {"method": "GET", "url": "${observed.body.url}"}}}, "host-unlisted"),
         ({"http__hosts": {"https://*.blob.example": "none"}}, "wide-host"),
         ({"webhook": {"scheme": "none"}}, "webhook-unsigned"),
         ({"effect__class": "read"}, "effect-understated"),
@@ -282,15 +425,36 @@ def test_what_is_unsafe_is_found_and_can_be_accepted(changes: dict[str, Any], co
     contract = sample(**changes)
     assert code in {finding.code for finding in safety_findings(contract, today=TODAY)}
     accepting = sample(**changes, accepts=[{"finding": code, "because": "tried"}])
-    assert code not in {finding.code for finding in safety(accepting, today=TODAY, file="f", positions={})}
+    assert code not in {finding.code for finding in found_in(accepting, TODAY, "f", {})}
 
 
 def test_every_safety_finding_has_its_case_and_the_sample_has_none() -> None:
     assert safety_findings(sample(), today=TODAY) == ()
     quiet = {"collect__good_for": "1d", "collect__format": "binary", "collect__verify": {"bytes": "${observed.body.size}"}}
     assert safety_findings(sample(**quiet), today=TODAY) == ()
-    assert len(FINDINGS) == 11
+    assert len(FINDINGS) == 12
     assert safety_findings(sample(http__hosts={"https://files.example": "none"}), today=TODAY) == ()
+
+
+def test_what_is_accepted_and_not_there_is_said() -> None:
+    accepting = sample(accepts=[{"finding": "wide-host", "because": "tried"}])
+    assert [(one.key, one.code) for one in found_in(accepting, TODAY, "f", {})] == [("accepts.0.finding", "accepted-in-vain")]
+
+
+def test_every_finding_says_what_to_do() -> None:
+    assert all(remedy(code) for code in (*FINDINGS, *ADVICE))
+    assert remedy("invalid") == ""
+
+
+def test_a_case_that_shows_where_an_address_leads_settles_it() -> None:
+    contract = sample(collect__from={"request": {"method": "GET", "url": "${observed.body.url}"}})
+    assert [one.path for one in safety_findings(contract, today=TODAY)] == [("collect", "from", 0, "request", "url")]
+    assert safety_findings(contract, today=TODAY, shown={("collect", "from", 0, "request", "url")}) == ()
+
+
+def test_a_file_made_of_the_whole_input_is_a_hope_too() -> None:
+    made = sample(effect__class="read", create__request__json={}, files={"x": {"media": "text/csv", "max_bytes": "1MiB", "from": "input"}})
+    assert "effect-understated" in {one.code for one in safety_findings(made, today=TODAY)}
 
 
 def test_each_of_several_outputs_is_looked_at() -> None:

@@ -25,10 +25,11 @@ from domain.lifecycle import (
     find_row,
     next_step,
     permits,
+    undo_until,
     why_it_waits,
     why_of,
 )  # fmt: skip
-from domain.standing import FINAL, PARKED, Attempt, State, Verdict
+from domain.standing import FINAL, PARKED, Attempt, Flag, Leftover, State, Verdict
 from domain.tables import STATES, TABLES, Row
 from tests.domain.growing import KEYS, T0, at, said, standing
 from tests.domain.lifecycle_cases import CASES, NOT_ALLOWED, Case, changes_of, verdict
@@ -129,6 +130,7 @@ STANDINGS = st.fixed_dictionaries(
         "unproven": st.sets(pairs, max_size=3).map(tuple),
         "first_intent_at": st.none() | instants, "unnamed": st.booleans(), "cancel_wanted": st.booleans(), "job": jobs,
         "verdict": st.none() | verdicts.map(lambda word: Verdict(verdict=word, at=at(60), began=at(30), call="observe", seq=4)),
+        "leftovers": st.sampled_from([(), (Leftover(generation=1, step="upload"),), (Leftover(generation=2, step="upload"),)]),
         "reconcile_left": st.integers(0, 2), "unread_late": st.sampled_from([(), (5,)]), "invalid_results": st.integers(0, 2),
         "deadlines": st.dictionaries(st.sampled_from(["create", "result", "cancel", "collect", "approval", "lookup"]), instants),
     }
@@ -231,7 +233,8 @@ def test_progress_never_moves_anything(before: Any, when: Any, progress: dict[st
 def test_a_step_is_always_named_and_nothing_is_sent_while_a_human_is_needed(before: Any) -> None:
     step = next_step(before)
     assert step.name in get_args(StepName)
-    assert (step.name == "done") == before.final
+    assert (step.name in {"done", "undo"}) == before.final
+    assert (step.name == "undo") == (before.final and bool(before.undo_due))
     if before.attention:
         assert step.name == "inbox"
         assert choices(before, T0), "a parked operation has a way out"
@@ -312,6 +315,8 @@ def test_every_state_that_waits_for_a_human_says_why_and_every_offer_has_its_wor
 def test_why_an_operation_waits_is_said_of_one_that_waits_and_of_no_other() -> None:
     assert why_it_waits(standing("result_timed_out")) == WHY["result_timed_out"]
     assert why_it_waits(standing("awaiting_approval")) == WHY["awaiting_approval"]
+    left = Flag(word="leftovers", since=T0, why="what the step upload left could not be undone")
+    assert str(why_it_waits(standing("awaiting_approval", flags=(left,)))).startswith("what an earlier attempt left at the provider")
     assert why_it_waits(standing("create_unknown")) == WHY["create_unknown"]
     assert why_it_waits(standing("create_unknown", reconcile_left=1)) is None, "a lookup may still settle it"
     assert why_it_waits(standing("observing")) is None
@@ -319,6 +324,25 @@ def test_why_an_operation_waits_is_said_of_one_that_waits_and_of_no_other() -> N
     assert why_it_waits(standing("result_unavailable", verdict=verdict("succeeded"))) == "the job has ended, and the result cannot be had"
     assert why_it_waits(standing("outcome_undecided")) == WHY["outcome_undecided"]
     assert str(why_it_waits(standing("outcome_undecided", outcome="partial"))).startswith("the job was done in part only")
+
+
+@pytest.mark.parametrize(
+    ("state", "given", "step"),
+    [
+        ("cancelled", "left", "undo"), ("failed", "left", "undo"), ("denied", "left, another unproven", "done"),
+        ("abandoned", "left, an intent open", "done"), ("succeeded", "left", "undo"), ("observing", "left before", "observe"),
+    ],
+)  # fmt: skip
+def test_what_steps_left_is_undone_at_the_end_unless_a_job_may_be_at_work_with_it(state: State, given: str, step: str) -> None:
+    facts, changes = changes_of(given)
+    assert next_step(standing(state, facts, **changes)).name == step
+
+
+def test_undo_has_as_long_again_as_the_create_had_and_before_a_create_until_its_deadline() -> None:
+    facts = {"deadlines_ms": {"create": 30_000}}
+    ended = standing("cancelled", facts, state_since=at(10), leftovers=(Leftover(generation=1, step="upload"),))
+    assert next_step(ended).until == undo_until(ended) == at(40)
+    assert undo_until(standing("create_pending", facts, deadlines={"create": at(7)})) == at(7)
 
 
 def test_why_it_stands_where_it_stands_is_told_in_general_and_in_particular() -> None:

@@ -97,7 +97,7 @@ def test_an_answer_that_does_not_say_whose_it_is_is_undecided_unless_that_is_all
 
 def test_what_fits_is_named_once_and_everything_else_is_counted() -> None:
     found = page({"items": [OURS, {"mark": "other", "id": "j-2"}, OURS, 7, None, "text", []]})
-    assert (found.meaning, found.jobs, found.size, found.more) == ("page", ({"id": "j-1"},), 7, False)
+    assert (found.meaning, found.jobs, found.size, found.leads.more) == ("page", ({"id": "j-1"},), 7, False)
 
 
 def test_a_page_without_a_match_is_a_page_all_the_same() -> None:
@@ -159,7 +159,7 @@ def test_a_lookup_without_pages_or_match_decides_nothing() -> None:
 
 def following(value: dict[str, Any], pages: dict[str, Any], index: int = 0) -> tuple[Any, str | None, bool] | None:
     found = page({"items": [], **value}, Scope(mark=MARK, page={"index": index}), pages=pages)
-    return None if found.meaning == "failed" else (found.next, found.next_url, found.more)
+    return None if found.meaning == "failed" else (found.leads.next, found.leads.next_url, found.leads.more)
 
 
 NEXT, URL, COUNT = {"next": "body.next"}, {"next_url": "body.next"}, {"count": "body.pages"}
@@ -197,7 +197,7 @@ def test_counted_pages_end_with_the_last_one() -> None:
 
 
 def test_a_page_that_nobody_numbered_is_the_first() -> None:
-    assert page({"items": [], "pages": 2}, Scope(mark=MARK), pages=COUNT).more
+    assert page({"items": [], "pages": 2}, Scope(mark=MARK), pages=COUNT).leads.more
 
 
 # --- total ---------------------------------------------------------------------------------------------------------------------

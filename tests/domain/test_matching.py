@@ -34,7 +34,9 @@ SCOPE = Scope(
         ({"body.n": None}, False),
         ({"body.n": {"not": None}}, True),
         ({"body.z": {"not": None}}, False),
-        ({"body.empty": [None, []]}, False),
+        ({"body.empty": [None, []]}, True),
+        ({"body.empty": {"not": [None, []]}}, False),
+        ({"body.l": [None, []]}, False),
         ({"body.t": ["a", {"pattern": "T.*"}]}, True),
         ({"body.n": {"min": 1, "max": 1}}, True),
         ({"body.n": {"min": 2}}, False),
@@ -61,8 +63,9 @@ def test_a_match_holds_or_not(match: dict[str, Any], expected: bool) -> None:
     assert holds(match, SCOPE) is expected
 
 
-def test_a_list_under_a_list_of_alternatives_means_no_list_value() -> None:
-    """An empty alternative list is no alternative: `[~, []]` is written for "nothing or an empty list"."""
+def test_nothing_or_an_empty_list_is_written_with_a_list_in_a_list() -> None:
+    with pytest.raises(BadMatch, match="no list within a list"):
+        check_match({"body.l": [None, [1]]})
     assert holds({"body.empty": [None, []]}, Scope(body={})) is True
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from adapters.contract_files import ContractFolder
+from domain.contract_loading import parse_contract
 from domain.errors import BadInput
-from domain.evidence import Json
-from domain.fingerprint import SALT_BYTES, commitment, sha256_hex
+from domain.evidence import FileFacts, Json
+from domain.fingerprint import SALT_BYTES, commitment, fingerprint, sha256_hex
 from domain.opening import Asked, Drawn, check_asked, check_callers_id, opening
 
 CONTRACTS = ContractFolder(Path(__file__).parents[2] / "contracts")
@@ -87,6 +88,49 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_made(changes: dict[s
     with pytest.raises(BadInput) as refused:
         check_asked(asked(**changes))
     assert words in refused.value.message
+
+
+FACTS = FileFacts(sha256="ab" * 32, bytes=10, media="application/jsonl", records=2)
+
+
+def with_file(**changes: object) -> Asked:
+    """An ask under a contract that takes one file."""
+    wanted = {"media": "application/jsonl", "max_bytes": "10B", "max_records": 2} | changes
+    document = json.loads(CONTRACTS.get("sim.reports.create").canonical) | {"files": {"rows": wanted}}
+    document["effect"]["summary"] = "Send ${files.rows.records} rows, ${files.rows.sha256}"
+    return asked(contract=parse_contract(document, file="changed", positions={}))
+
+
+def test_files_stand_in_entry_0_in_the_effect_and_in_the_fingerprint():
+    opened, _ = opening(replace(with_file(), files={"rows": FACTS}), DRAWN, at=AT)
+    assert opened.body()["files"] == {"rows": {"sha256": "ab" * 32, "bytes": 10, "media": "application/jsonl", "records": 2}}
+    assert opened.effect["summary"] == f"Send 2 rows, {'ab' * 32}"
+    other, _ = opening(replace(with_file(), files={"rows": FACTS.model_copy(update={"sha256": "cd" * 32})}), DRAWN, at=AT)
+    assert other.fingerprint != opened.fingerprint
+
+
+def test_without_files_entry_0_and_the_fingerprint_are_what_they_were():
+    opened, _ = opening(asked(), DRAWN, at=AT)
+    assert "files" not in opened.body()
+    assert opened.fingerprint == fingerprint(
+        DRAWN.salt, contract=opened.contract, version=1, contract_digest=opened.contract_digest, target=TARGET, origin=opened.origin,
+        credential="sim", input=INPUT, files={},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({}, "needs the file rows"),
+        ({"rows": FACTS, "other": FACTS}, "takes no file other"),
+        ({"rows": FACTS.model_copy(update={"bytes": 11})}, "more than 10 bytes"),
+        ({"rows": FACTS.model_copy(update={"records": 3})}, "3 records"),
+        ({"rows": FACTS.model_copy(update={"records": None})}, "no records that can be counted"),
+    ],
+)
+def test_files_that_are_not_as_the_contract_names_them_are_refused(files: dict[str, FileFacts], words: str):
+    with pytest.raises(BadInput, match=words):
+        opening(replace(with_file(), files=files), DRAWN, at=AT)
 
 
 @pytest.mark.parametrize("text", ["a", "A-1_b", "9" * 64])

@@ -269,6 +269,12 @@ def test_a_missing_proof_of_identity_leaves_a_status_undecided() -> None:
     assert observe(200, b'{"state": "done", "id": "7"}', contract).verdict == "succeeded"
 
 
+def test_an_answer_that_is_no_2xx_shows_no_job_and_is_read_without_its_identity_unless_it_names_another() -> None:
+    contract = sample(observe__same={"body.id": "${job.id}"}, observe__states=[{"when": {"status": 404}, "is": "gone"}])
+    assert observe(404, b"{}", contract).meaning == "gone"
+    assert observe(404, b'{"id": "8"}', contract).meaning == "violation"
+
+
 def test_a_contract_whose_states_read_no_body_holds_any_readable_answer() -> None:
     contract = sample(observe__states=[{"when": {"status": 201}, "is": "failed"}])
     assert observe(200, b"hello", contract, headers=(("content-type", "text/plain"),)).meaning == "held"

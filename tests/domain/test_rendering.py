@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.calls import Output, Verify
 from domain.contract import Contract
 from domain.effects import effect_preview
 from domain.errors import AddressError, RenderError, SakshiError
 from domain.exchange import Request
-from domain.expectations import expectations
+from domain.expectations import Expectations, expectations, passing
 from domain.expressions import Scope
 from domain.rendering import json_bytes, origin, origins, render
 from tests.domain.sample_contract import sample
@@ -262,8 +263,11 @@ def wanted(body: dict[str, Any], **verify: Any) -> Any:
         "sha256": "${observed.body.sum}",
         "records": "${observed.body.rows}",
     }
-    contract = sample(collect__verify={**keys, **verify}, collect__expect={"counts.total": 1})
-    return expectations(contract, replace(SCOPE, observed={"body": body}))
+    collect = sample(collect__verify={**keys, **verify}).collect
+    assert collect is not None
+    found = expectations(collect, replace(SCOPE, observed={"body": body}))
+    assert Expectations.from_json(json.loads(json.dumps(found.to_json()))) == found
+    return found
 
 
 @pytest.mark.parametrize(
@@ -272,7 +276,7 @@ def wanted(body: dict[str, Any], **verify: Any) -> Any:
 def test_a_checksum_is_read_from_hex_and_base64(text: str) -> None:
     found = wanted({"size": 5, "sum": text, "rows": "3"})
     assert (found.content_type, found.bytes, found.sha256, found.records) == ("text/csv", 5, DIGEST, 3)
-    assert (found.malformed, found.not_offered, found.expect) == ((), (), {"counts.total": 1})
+    assert (found.malformed, found.not_offered) == ((), ())
 
 
 def test_what_is_not_offered_is_said_and_required_fails() -> None:
@@ -298,8 +302,14 @@ def test_a_check_that_is_too_much_or_no_text_is_malformed() -> None:
 
 
 def test_without_verify_nothing_is_expected() -> None:
-    found = expectations(sample(collect="none"), SCOPE)
-    assert (found.bytes, found.required, found.expect) == (None, (), None)
+    assert expectations(Output(), SCOPE) == Expectations()
+
+
+def test_checks_that_name_an_answer_or_a_step_are_kept_for_a_later_attempt() -> None:
+    assert not passing(None)
+    assert not passing(Verify(bytes="${observed.body.size}", sha256="ab", content_type=None))
+    assert passing(Verify(bytes="${steps.file.bytes}"))
+    assert passing(Verify(sha256="sha256:${headers.x_sum}"))
 
 
 @given(st.text())
@@ -333,3 +343,13 @@ def test_input_comes_out_of_the_body_as_it_went_in(value: dict[str, Any]) -> Non
         assert "\\ud" in json.dumps(value)
         return
     assert json.loads(request.body) == value
+
+
+def test_a_region_is_one_of_the_targets_values() -> None:
+    contract = sample(
+        target={"region": {"kind": "label"}},
+        http__base="https://athena.${target.region}.amazonaws.com",
+        http__auth={"sigv4": "aws", "service": "athena", "region": "${target.region}"},
+    )
+    ((where, auth), *_) = origins(contract, {"region": "eu-central-1"})
+    assert (where, auth.region, auth.service) == ("https://athena.eu-central-1.amazonaws.com", "eu-central-1", "athena")

@@ -467,6 +467,24 @@ def test_an_invalid_result_is_fetched_again_once_and_recollecting_gives_another_
     assert (stream.standing.state, stream.standing.invalid_results, stream.standing.staging) == ("result_collecting", 0, None)
 
 
+def test_what_was_right_of_several_outputs_stays_staged_for_the_next_attempt() -> None:
+    stream = told(*TAKEN, SUCCEEDED, ("intent.collect", {"staging": "s-1"}), ("result.invalid", {"kept": True}))
+    assert (stream.standing.state, stream.standing.staging) == ("result_collecting", "s-1")
+
+
+def test_a_later_reading_of_the_same_end_gives_newer_addresses_and_changes_nothing_else() -> None:
+    newer = {"observed": {"digest": "b" * 64, "size": 3}, "began": at(30)}
+    stream = told(*TAKEN, SUCCEEDED)
+    verdict = stream.standing.verdict
+    stream.hear("reading.terminal", at(31), verdict="succeeded", **newer)
+    assert stream.standing.verdict == verdict
+    assert stream.standing.renewed is not None
+    assert (stream.standing.renewed.began, stream.standing.renewed.observed.digest) == (at(30), "b" * 64)
+    other = told(*TAKEN, SUCCEEDED, terminal_is_final=False)
+    other.hear("reading.terminal", at(31), verdict="failed", **newer)
+    assert (other.standing.state, other.standing.renewed) == ("result_collecting", None)
+
+
 def test_a_result_that_is_refused_is_flagged_once() -> None:
     stream = told(*TAKEN, SUCCEEDED, "result.refused", ("result.refused", {"words": {"message": "no"}}))
     assert [(flag.word, flag.why) for flag in stream.standing.flags] == [("read_rejected", "the provider refuses to give the result")]

@@ -205,7 +205,7 @@ def _observe(cell: Cell) -> Expected:
         case "gone":
             return Expected("result_unavailable", "says that the provider no longer knows the job")
         case "moved" if cell.always and kind.result_address_told:
-            return Expected("result_unavailable", "sends nothing to that address, until the collect deadline")
+            return Expected("result_validation_failed", "sends nothing to that address, and says why no result is there")
         case "goes_on" | "unseen":
             learned = False
         case _:

@@ -103,6 +103,12 @@ WORDS: dict[str, Word] = {
     "redirect_elsewhere": Word(carried=False, status="unclear", forms=(("", {"to": "ELSEWHERE", "status": 307}),)),
     "location_elsewhere": Word(twist="moved", forms=_ELSEWHERE),
     "location_metadata": Word(twist="moved"),
+    # About portions, which no contract of the matrix asks for: what it does ask for stays as it is.
+    **dict.fromkeys(
+        ("page_leads_back", "page_never_last", "page_rows_wrong", "page_elsewhere", "page_columns_moved", "part_names"), _HONEST
+    ),
+    "many_elements": Word(forms=(("", {"count": 1000}),)),
+    "new_address": _HONEST,
 }
 
 FORMS_OF_RETRY_AFTER = frozenset(RETRY_AFTER)

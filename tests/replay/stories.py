@@ -29,6 +29,24 @@ HALF_DONE = variant(
     },
 )
 """What the provider calls success is less than what was asked for, and a human says what that is."""
+PREPARED = variant(
+    "sim.plain.create",
+    {
+        "create": {
+            "before": [
+                {
+                    "step": "upload",
+                    "request": {"method": "POST", "path": "/v1/uploads", "json": {"for": "${input.account}"}},
+                    "answers": [{"when": {"status": 201}, "is": "done"}],
+                    "save": {"id": "body.id"},
+                    "undo": {"method": "DELETE", "path": "/v1/uploads/${steps.upload.id}"},
+                }
+            ],
+            "request": {"json": {"reference": "${steps.upload.id}"}},
+        }
+    },
+)
+"""Something is put there before the create, and taken back where no job is made."""
 
 
 async def success(on: Stage) -> None:
@@ -206,6 +224,12 @@ async def undecided_outcome(on: Stage) -> None:
     await handle.result()
 
 
+async def taken_back(on: Stage) -> None:
+    on.books.lie("create", "reject")
+    on.books.lie("remove", "status_500", times=1)
+    await (await on.start(PREPARED)).result()
+
+
 BRINGS_ITS_WORKERS = {"accepted_ledger"}
 """Stories in which workers come and go."""
 STORIES: dict[str, Callable[[Stage], Awaitable[None]]] = {
@@ -214,7 +238,7 @@ STORIES: dict[str, Callable[[Stage], Awaitable[None]]] = {
         success, judged_first, finished_at_once, rejection, denial, throttling, lost_answer, unknown_create, remote_failure, human_cancel,
         native_cancel, refused_cancel, late_success, job_gone, timed_out_and_resumed, unconfirmed_cancellation, invalid_result,
         refused_messages, found_by_lookup, absent_and_created_again, adopted_candidate, looked_again, accepted_ledger,
-        undecided_outcome,
+        undecided_outcome, taken_back,
     )
 }  # fmt: skip
 

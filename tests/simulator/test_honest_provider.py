@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from pathlib import Path
 
 import httpx
 import pytest
 
+from simulator.answer import Call
 from simulator.asking import Pace
 from simulator.books import Books
 from simulator.jobs import Job
@@ -246,8 +248,28 @@ def test_new_books_are_empty() -> None:
         "created": 0,
         "downloads": 0,
         "tokens": {},
+        "uploads": [],
         "references": {},
         "jobs": [],
         "requests": [],
         "script": [],
     }
+
+
+async def test_an_upload_is_taken_each_time_anew_and_taken_away_once(desk: Desk) -> None:
+    first, second = [(await desk.client.post("/v1/uploads", content=b"rows")).json()["id"] for _ in range(2)]
+    assert first != second
+    assert [(await desk.client.delete(f"/v1/uploads/{first}")).status_code for _ in range(2)] == [204, 404]
+    assert [one.id for one in desk.books.uploads(removed=False)] == [second]
+    assert [one.id for one in desk.books.uploads(removed=True)] == [first]
+    assert (await desk.client.delete("/v1/uploads/up_0")).status_code == 404
+
+
+def test_uploads_outlive_the_process_with_the_books(tmp_path: Path) -> None:
+    path, settings = tmp_path / "books.db", Settings()
+    books = Books.kept_in(path, settings)
+    kept, gone = [json.loads(books.provider.answer(Call("upload", "POST", "/v1/uploads", body=b"rows")).body)["id"] for _ in range(2)]
+    books.provider.answer(Call("remove", "DELETE", f"/v1/uploads/{gone}", name=gone))
+    books.save()
+    again = Books.kept_in(path, settings)
+    assert [(one.id, one.size, one.content, one.removed) for one in again.uploads()] == [(kept, 4, "rows", False), (gone, 4, "rows", True)]

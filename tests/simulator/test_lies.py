@@ -408,6 +408,8 @@ async def test_each_lie_can_be_told_of_each_kind_it_names_and_the_provider_lives
         "collect": lambda: desk.result(job),
         "list": lambda: desk.client.get("/v1/reports"),
         "read": lambda: desk.client.post("/v1/counts", json={"account": "a", "range": desk.asked["range"]}),
+        "upload": lambda: desk.client.post("/v1/uploads", content=b"rows"),
+        "remove": lambda: desk.client.delete("/v1/uploads/up_0"),
     }
     for kind in sorted(LIES[word].kinds):
         desk.books.lie(kind, word, times=1)

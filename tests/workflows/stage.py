@@ -34,6 +34,7 @@ from adapters.addresses import AddressRules
 from adapters.cedar_gate import CedarGate
 from adapters.contract_files import ContractFolder, parse
 from adapters.credentials import Credentials
+from adapters.file_intake import taken_in
 from adapters.http_provider import HttpProvider
 from adapters.result_store import ObstoreResults
 from adapters.sql_books import LedgerBooks
@@ -58,6 +59,7 @@ READINGS = "readings"
 """Of QUEUE_LEDGER only the activities that speak to a provider: no workflow goes on."""
 SECRET = "planted-credential-7f3a9c"
 REPORT: dict[str, Json] = {"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "format": "csv", "rows": 5, "polls": 2}
+NO_FILES: Mapping[str, bytes] = {}
 PLAIN: dict[str, Json] = {"account": "a-1", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "rows": 5, "polls": 2}
 
 
@@ -142,23 +144,37 @@ class Stage:
     # --- starting -----------------------------------------------------------------------------------------------------
 
     async def open(
-        self, contract: str | Contract = "sim.reports.create", input: Json = None, *, stream: str = "op-1", principal: str = "local"
-    ) -> Record:
-        """Open an operation: entry 0, no workflow."""
+        self, contract: str | Contract = "sim.reports.create", input: Json = None, *, stream: str = "op-1", principal: str = "local",
+        files: Mapping[str, bytes] = NO_FILES,
+    ) -> Record:  # fmt: skip
+        """Open an operation: entry 0, no workflow. `files`: what `--file` would give, by name."""
         chosen = self.contracts.get(contract) if isinstance(contract, str) else contract
         usual = REPORT if "format" in json.dumps(chosen.input) else PLAIN
         asked = Asked(
             contract=chosen, input=usual if input is None else input, target={"server": self.provider.url}, tenant="t1",
             principal=principal,
         )  # fmt: skip
-        evidence, payloads = opening(asked, Drawn(stream.encode().ljust(32, b"s"), b"i" * 32, "0" * 32), at=self.clocks.now())
+        drawn = Drawn(stream.encode().ljust(32, b"s"), b"i" * 32, "0" * 32)
+        taken = taken_in(
+            self.results, chosen, tenant=asked.tenant, input=asked.input, target=asked.target, paths=self._written(stream, files), stored={}
+        )
+        async with taken as intake:
+            evidence, payloads = opening(replace(asked, files=intake.files), drawn, at=self.clocks.now())
+            await intake.keep()
         return (await self.ledger.open(Opening(stream, evidence, chosen.canonical, payloads))).record
 
+    def _written(self, stream: str, files: Mapping[str, bytes]) -> dict[str, Path]:
+        paths = {name: self.folder / f"{stream}-{name}" for name in files}
+        for name, path in paths.items():
+            path.write_bytes(files[name])
+        return paths
+
     async def start(
-        self, contract: str | Contract = "sim.reports.create", input: Json = None, *, stream: str = "op-1", principal: str = "local"
-    ) -> WorkflowHandle[Any, Head]:
+        self, contract: str | Contract = "sim.reports.create", input: Json = None, *, stream: str = "op-1", principal: str = "local",
+        files: Mapping[str, bytes] = NO_FILES,
+    ) -> WorkflowHandle[Any, Head]:  # fmt: skip
         """Open an operation and start its workflow."""
-        return await self.tell(await self.open(contract, input, stream=stream, principal=principal))
+        return await self.tell(await self.open(contract, input, stream=stream, principal=principal, files=files))
 
     async def tell(self, record: Record) -> WorkflowHandle[Any, Head]:
         """Start the workflow of an open stream."""
@@ -392,10 +408,10 @@ async def stage(
         ledger = await SqlLedger.connect(f"sqlite:///{folder / 'ledger.db'}")
         stack.push_async_callback(ledger.aclose)
         credentials = Credentials(environ={}, folder=secrets, embedded=True)
-        http = HttpProvider(credentials, AddressRules(loopback=True))
-        stack.push_async_callback(http.aclose)
-        clocks = StageClocks()
         results = ObstoreResults(folder / "results")
+        clocks = StageClocks()
+        http = HttpProvider(credentials, AddressRules(loopback=True), files=results, now=clocks.now)
+        stack.push_async_callback(http.aclose)
         world = World(
             ledger=ledger,
             provider=http,

@@ -61,6 +61,12 @@ def test_no_cancel_is_offered_where_one_was_asked_for_or_the_job_has_ended() -> 
         assert "starter.py cancel" not in details_of("op-1", HEAD.model_copy(update={"state": state}))
 
 
+def test_an_operation_that_takes_back_what_was_prepared_has_ended_and_offers_no_cancel() -> None:
+    shown = details_of("op-1", HEAD.model_copy(update={"step": "undo", "state": "denied"}))
+    assert "what was prepared for one is taken back" in shown
+    assert "cancel" not in shown
+
+
 def test_an_operation_that_waits_for_a_human_shows_what_may_be_chosen() -> None:
     card = Card(choices=("resume", "abandon"), why="it took too long")
     shown = details_of("op-1", HEAD.model_copy(update={"attention": True, "step": "inbox", "card": card}))

@@ -100,13 +100,60 @@ async def test_where_no_source_fits_the_answer_the_result_is_invalid(tmp_path: P
         await on.verified()
 
 
-async def test_a_result_whose_address_cannot_be_rendered_is_unavailable_at_the_deadline(tmp_path: Path) -> None:
+ADDRESSES = {
+    "location_elsewhere": "nothing was sent: https://elsewhere.example is neither the base of sim.reports.create nor in its http.hosts",
+    "location_metadata": "nothing was sent: http://169.254.169.254 is neither the base of sim.reports.create nor in its http.hosts",
+}
+
+
+@pytest.mark.parametrize("lie", list(ADDRESSES))
+async def test_a_result_at_a_host_that_is_not_listed_is_no_result_and_nothing_is_sent_there(tmp_path: Path, lie: str) -> None:
     async with stage(tmp_path) as on:
-        on.books.lie("observe", {"word": "location_elsewhere"})
-        contract = variant("sim.reports.create", {"observe": {"poll": {"first": "1m", "cap": "3m"}}})
-        await on.start(contract)
-        await on.until_state("result_unavailable", step=60)
+        on.books.lie("observe", lie)
+        await on.start()
+        record = await on.until_state("result_validation_failed", step=0.5)
+        assert record.standing.problems == (ADDRESSES[lie],)
         assert on.books.requests("collect") == []
+        await on.verified()
+
+
+async def test_an_address_that_no_executor_may_call_is_no_result(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        on.books.lie("observe", "location_metadata")
+        await on.start(variant("sim.reports.create", {"http": {"hosts": {"http://169.254.169.254": "none"}}}))
+        record = await on.until_state("result_validation_failed", step=0.5)
+        assert record.standing.problems == ("nothing was sent: the address of the result is not one that may be called",)
+        await on.verified()
+
+
+async def test_a_result_without_an_address_is_no_result(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        source = {"request": {"method": "GET", "url": "${observed.body.nowhere}"}}
+        await on.start(variant("sim.reports.create", {"collect": {"from": [source]}}))
+        record = await on.until_state("result_validation_failed", step=0.5)
+        assert record.standing.problems == ("nothing was sent: ${observed.body.nowhere} has no value",)
+        await on.verified()
+
+
+async def test_a_result_that_is_sent_for_elsewhere_is_waited_for_and_the_record_says_where(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        on.books.lie("collect", "redirect_elsewhere")
+        await on.start(variant("sim.reports.create", {"observe": {"poll": {"first": "1m", "cap": "3m"}}}))
+        record = await on.until_state("result_unavailable", step=60)
+        assert record.standing.problems == (
+            "the answer sends to https://elsewhere.example, where the contract lets no request go; nothing was sent there",
+        )
+        assert (await on.story())[-1] == "clock.collect"
+        await on.verified()
+
+
+async def test_a_result_without_end_is_ended_by_what_the_contract_allows(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        on.books.lie("collect", "endless_body")
+        await on.start(variant("sim.reports.create", {"http": {"limits": {"result_bytes": "4MiB"}}}))
+        record = await on.until_state("result_validation_failed", step=0.5)
+        assert record.standing.problems == ("the result is larger than the contract allows",)
+        assert published(on) == []
         await on.verified()
 
 

@@ -66,7 +66,7 @@ FAILINGS: dict[str, tuple[str, str, str]] = {
     "readings that echo and are taken": ("observe", "echoed_well", "succeeded"),
     "a result that echoes": ("collect", "echoed", "result_unavailable"),
     "a result that is redirected elsewhere": ("collect", "redirect_elsewhere", "result_unavailable"),
-    "a result at another address": ("observe", "location_elsewhere", "result_unavailable"),
+    "a result at another address": ("observe", "location_elsewhere", "result_validation_failed"),
 }
 
 

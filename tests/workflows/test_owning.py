@@ -9,7 +9,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities import creating
-from activities.case import Cases
+from activities.case import Case, Cases
 from activities.owning import append_as_owner, append_fact, late_of
 from activities.provider import ProviderActivities
 from adapters.sql_books import LedgerBooks
@@ -34,6 +34,10 @@ async def attention(on: Stage) -> None:
     raise AssertionError("no attention")
 
 
+async def case_of(on: Stage) -> Case:
+    return await Cases(on.world).load("op-1", None)
+
+
 async def run_of(on: Stage) -> str:
     return str((await on.client.get_workflow_handle("op-1").describe()).run_id)
 
@@ -45,7 +49,7 @@ async def test_the_current_run_claims_a_stream_back_from_a_run_that_is_gone(tmp_
         reading = Observation(
             at=instant(on.clocks.now()), actor="worker:old", meaning="failed", word="timeout", began=instant(on.clocks.now()), turn=99
         )
-        await acting_for("an-older-run").run(append_fact, on.world, "op-1", reading, turn=99)
+        await acting_for("an-older-run").run(append_fact, on.world, await case_of(on), reading, turn=99)
         assert (await on.standing()).epoch == record.standing.epoch + 1
         await on.cancel()
         assert (await handle.result()).state == "cancelled"
@@ -62,7 +66,7 @@ async def test_what_a_stale_owner_learns_late_is_kept_as_a_note_and_moves_nothin
             at=instant(on.clocks.now()), actor="worker:gone", meaning="accepted", generation=1, attempt=1, word="accepted",
             job={"id": on.books.jobs()[0].id},
         )  # fmt: skip
-        await acting_for("a-run-that-died").run(append_fact, on.world, "op-1", answer, turn=2)
+        await acting_for("a-run-that-died").run(append_fact, on.world, await case_of(on), answer, turn=2)
         last = (await on.entries())[-1]
         assert (last.role, last.cause) == ("note", "late.accepted")
         with pytest.raises(StaleOwner):
@@ -80,7 +84,7 @@ async def test_an_older_turn_of_the_same_run_leaves_a_note(tmp_path: Path) -> No
         reading = Observation(
             at=instant(on.clocks.now()), actor="worker:old", meaning="going", word="running", began=instant(on.clocks.now()), turn=1
         )
-        await acting_for(await run_of(on)).run(append_fact, on.world, "op-1", reading, turn=1)
+        await acting_for(await run_of(on)).run(append_fact, on.world, await case_of(on), reading, turn=1)
         last = (await on.entries())[-1]
         assert (last.role, await on.state()) == ("note", "accepted")
         await on.verified()
