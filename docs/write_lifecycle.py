@@ -35,6 +35,9 @@ Made by `python -m docs.write_lifecycle` from `domain/tables.py` and its neighbo
   note if the evidence comes from outside ({outside}), and an error if it is of our own making.
 - Nothing leaves a final state; later facts are notes. Policy, a clock or a human ends an operation only while no attempt of any
   generation is unproven and no job is known; otherwise the same evidence leads to `create_unknown`.
+- What the steps ahead of a create left at the provider is undone once the operation has ended without a commit, and before a new
+  generation starts: the last step of a final state is then `undo`, and a note says what came of it. What a generation left whose
+  create may have been carried out is never undone.
 - An attempt is *unproven* while its intent has no outcome, or its outcome does not show that nothing was executed.
 - The first terminal observation is kept for ever. Progress, counts and what a provider answers to a cancel never end anything.
 - While an operation is in attention nothing with an effect is sent. Proof that arrives still counts.
@@ -76,7 +79,7 @@ A flag is something that a human should see while work goes on. The next decided
 | `needs_input` | a reading that says so |
 | `read_rejected` | a status read or a fetch of the result that the provider refuses |
 | `not_visible` | no reading showed the job within the contract's `appears_within` |
-| `leftovers` | the output of a failed or cancelled job could not be had |
+| `leftovers` | the output of a failed or cancelled job could not be had; or what a step left at the provider could not be undone |
 """
 
 
@@ -116,7 +119,7 @@ def _states() -> str:
 
 def _state(state: State) -> tuple[str, ...]:
     kind = "final" if state in FINAL else "attention" if state in PARKED else "at work"
-    step = "-" if state in FINAL else f"`{STEPS.get(state, 'inbox')}`"
+    step = "`undo` where something is left to undo" if state in FINAL else f"`{STEPS.get(state, 'inbox')}`"
     if state == "create_unknown":
         kind, step = "attention if nothing automatic is left", "`reconcile` while a lookup or an unread late answer is left, else `inbox`"
     return f"`{state}`", kind, step, f"`{CLOCKS[state]}`" if state in CLOCKS else "-", WHY.get(state, "-")

@@ -1,0 +1,151 @@
+"""Telling a story: the operation is opened and worked on as in production, and the double answers."""
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from activities.case import Case, Cases
+from activities.ports import Opening, Question
+from adapters.file_intake import taken_in
+from domain.authority import Judgement
+from domain.case_scope import Known, contents
+from domain.connection import Auth
+from domain.contract import Contract
+from domain.expressions import Scope
+from domain.opening import Asked, Drawn, opening
+from domain.standing import FINAL, PARKED, Standing
+from tests.providers.double import TOKEN_PATH, Double, double
+from tests.providers.relocating import Moved, moved, origins_in
+from tests.workflows.stage import Stage
+
+TENANT = "t1"
+MADE_UP = "made-up-secret"
+LONGEST_STEP = 600.0
+WITHIN = 45.0
+"""Seconds of real time for a story: most take one."""
+
+
+class Consents:
+    """A gate that lets everything happen: what may be done is not the story."""
+
+    def judge(self, question: Question) -> Judgement:
+        return Judgement(answer="unattended", bundle="0" * 64)
+
+    def judge_decision(self, question: Question, verb: str, person: str) -> Judgement:
+        return Judgement(answer="unattended", bundle="0" * 64)
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a story ended."""
+
+    standing: Standing
+    wrong: str | None
+    left: list[str]
+    causes: list[str]
+    asked: list[str]
+
+
+async def tell(on: Stage, path: Path, name: str, stream: str) -> Told:
+    """Play one story of the contract to its end."""
+    from adapters.contract_files import cases_beside, load_cases
+
+    story = next(one for one in load_cases(cases_beside(path)).stories if one.name == name)
+    async with double(origins_in(path, story)) as provider:
+        what = moved(path, story, provider.origins)
+        _credentials(on, what.contract, provider)
+
+        async def learn() -> Known:
+            return known(await Cases(on.world).load(stream, None))
+
+        provider.plays(what, learn)
+        await _open(on, what, stream)
+        async with asyncio.timeout(WITHIN):
+            standing = await _played(on, provider, what, stream)
+        await on.verified(stream)
+        if standing.state not in FINAL:
+            await _stopped(on, stream)
+        return Told(standing, provider.wrong, provider.left, await on.story(stream), provider.asked)
+
+
+async def _stopped(on: Stage, stream: str) -> None:
+    """End the workflow at rest: the time-skipping server never skips again once a workflow is ended while its activity runs."""
+    handle = on.client.get_workflow_handle(stream)
+    for _ in range(200):
+        described = (await handle.describe()).raw_description
+        if not described.pending_activities and not described.HasField("pending_workflow_task"):
+            break
+        await asyncio.sleep(0.02)
+    await handle.terminate()
+
+
+def known(case: Case) -> Known:
+    """What only this operation knows."""
+    standing = case.standing
+    first, last = standing.first_intent_at, standing.last_intent_at
+    usual = Known()
+    window = usual.window if first is None or last is None else (first, last)
+    source = case.contract.create.token
+    token = None if source is None or source.source else case.token(standing.generation)  # a step's is known by what the step saved
+    return Known(mark=case.mark(standing.generation), token=token, operation=case.record.stream, window=window)
+
+
+async def _open(on: Stage, what: Moved, stream: str) -> None:
+    given = what.story.given.over(what.cases.example)
+    contract = what.contract
+    files = contents(contract, given, Scope(input=given.input, target=dict(given.target)))
+    paths: dict[str, Path] = {}
+    for name, data in files.items():
+        if name in given.files:
+            paths[name] = on.folder / f"{stream}-{name}"
+            paths[name].write_bytes(data)
+    asked = Asked(contract=contract, input=given.input, target=given.target, tenant=TENANT, principal="local")
+    drawn = Drawn(stream.encode().ljust(32, b"s"), b"i" * 32, "0" * 32)
+    taken = taken_in(on.results, contract, tenant=TENANT, input=given.input, target=given.target, paths=paths, stored={})
+    async with taken as intake:
+        evidence, payloads = opening(replace(asked, files=intake.files), drawn, at=on.clocks.now())
+        await intake.keep()
+    await on.tell((await on.ledger.open(Opening(stream, evidence, contract.canonical, payloads))).record)
+
+
+async def _played(on: Stage, provider: Double, what: Moved, stream: str) -> Standing:
+    """Let time pass until the story is told, or cannot be told any more."""
+    step, still = 1.0, 0
+    while True:
+        standing = (await on.ledger.record(stream)).standing
+        over = standing.state in FINAL | PARKED or standing.state == what.story.ends
+        if provider.wrong or (standing.state == what.story.ends and not provider.left):
+            return standing
+        if provider.cancel_due and not provider.cancelled:
+            provider.cancelled = True
+            await on.cancel(stream, force=True) if what.story.force else await on.cancel(stream)
+        still = still + 1 if over else 0
+        if still > 20:
+            return standing
+        await on.env.sleep(step)
+        step = min(step * 1.3, LONGEST_STEP)
+
+
+def _credentials(on: Stage, contract: Contract, provider: Double) -> None:
+    """Records of the contract's own kinds, good for the double and nothing else."""
+    for auth in (contract.http.auth, *contract.http.hosts.values()):
+        if auth.credential is not None:
+            path = on.folder / "secrets" / auth.credential
+            path.write_text(json.dumps(_record(auth, list(provider.origins.values()))))
+            path.chmod(0o600)
+
+
+def _record(auth: Auth, origins: list[str]) -> dict[str, object]:
+    common: dict[str, object] = {"origins": origins, "tenants": [TENANT], "account": "made-up"}
+    match auth.kind:
+        case "basic":
+            return common | {"scheme": "basic", "username": "made-up", "password": MADE_UP}
+        case "oauth2":
+            token = {"token_url": origins[0] + TOKEN_PATH, "client_id": "made-up", "client_secret": MADE_UP}
+            return common | {"scheme": "oauth2", **token}
+        case "sigv4":
+            return common | {"scheme": "sigv4", "access_key_id": "AKIAMADEUP", "secret_access_key": MADE_UP}
+        case kind:
+            schemes = {"headers": "header", "query": "query"}
+            return common | {"scheme": schemes.get(kind, kind), "value": MADE_UP}

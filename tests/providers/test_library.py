@@ -1,0 +1,98 @@
+"""Every contract that ships: its cases mean what they say, and its stories end where they say, told by production's own code."""
+
+from collections.abc import AsyncIterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from adapters.contract_files import cases_beside, check_file, load, load_cases
+from domain.case_calls import calls_of
+from domain.cases import Cases, Facts, Result, Story
+from domain.contract import Contract
+from domain.errors import BadContract, NotFound
+from domain.evidence import Output
+from domain.standing import Standing
+from tests.providers.telling import Consents, Told, tell
+from tests.workflows.stage import Stage, stage
+
+FOLDER = Path(__file__).parents[2] / "contracts"
+SHIPPED = sorted(path for path in FOLDER.glob("*.yaml") if not path.name.endswith(".cases.yaml"))
+TODAY = date(2026, 12, 1)
+
+
+def _stories() -> list[tuple[Path, str]]:
+    found: list[tuple[Path, str]] = []
+    for path in SHIPPED:
+        try:
+            found += [(path, story.name) for story in load_cases(cases_beside(path)).stories]
+        except (BadContract, NotFound):  # said by the test of that contract below
+            continue
+    return found
+
+
+STORIES = _stories()
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_contract_is_whole_safe_and_every_case_means_what_it_says(path: Path) -> None:
+    assert [f"{finding} [{finding.code}]" for finding in check_file(path, TODAY).findings] == []
+
+
+def _calls(contract: Contract, cases: Cases, story: Story) -> set[str]:
+    calls = calls_of(contract)
+    return {calls[cases.named(name).call].kind for name in story.exchanges}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_contract_has_a_story_that_goes_all_the_way_and_one_that_is_cancelled(path: Path) -> None:
+    contract, cases = load(path), load_cases(cases_beside(path))
+    told = [(story, _calls(contract, cases, story)) for story in cases.stories]
+    asks = contract.collect is not None and any(source.request for output in contract.collect.every.values() for source in output.source)
+    whole = {"create"} | ({"observe"} if contract.observe else set()) | ({"collect"} if asks else set())
+    assert any(whole <= calls for _, calls in told), f"no story has all of {sorted(whole)}"
+    assert contract.cancel is None or any("cancel" in calls and story.cancel_after for story, calls in told), "no story is cancelled"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def on(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    """One stage for all stories: each has an operation, a double and credentials of its own."""
+    async with stage(tmp_path_factory.mktemp("library"), gate=Consents(), within=1_200.0) as made:
+        yield made
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(("path", "name"), STORIES, ids=[f"{path.stem}: {name}" for path, name in STORIES])
+async def test_a_story_ends_as_it_says(on: Stage, path: Path, name: str) -> None:
+    story = next(one for one in load_cases(cases_beside(path)).stories if one.name == name)
+    told = await tell(on, path, name, f"op-{STORIES.index((path, name))}")
+    assert told.wrong is None, _long(told)
+    assert told.standing.state == story.ends, _long(told)
+    assert told.left == [], _long(told)
+    _as_said(told.standing, story.result or Result())
+
+
+def _long(told: Told) -> str:
+    said = [told.wrong or "", f"it is {told.standing.state}", f"nobody asked for {told.left}", "causes: " + ", ".join(told.causes)]
+    return "\n".join([*said, *told.asked])
+
+
+def _as_said(standing: Standing, result: Result) -> None:
+    """The facts that the story names are those of what was stored."""
+    outputs = {output.name: output for output in standing.outputs}
+    if result.model_fields_set & Facts.model_fields.keys():
+        assert len(outputs) == 1, sorted(outputs)
+        _facts(next(iter(outputs.values())), result)
+    for name, facts in result.outputs.items():
+        assert name in outputs, sorted(outputs)
+        _facts(outputs[name], facts)
+    items = standing.items or {}
+    assert {word: items.get(word) for word in result.items} == result.items
+    assert result.outcome in (None, standing.outcome)
+
+
+def _facts(output: Output, facts: Facts) -> None:
+    found = {"records": output.records, "bytes": output.size, "sha256": output.sha256}
+    wanted = {name: getattr(facts, name) for name in Facts.model_fields if name in facts.model_fields_set}
+    assert {name: found[name] for name in wanted} == wanted
