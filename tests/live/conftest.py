@@ -5,13 +5,21 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.live.passage import Passage, passage
-from tests.live.server import Job, Server, serving
+from tests.live.prefect_server import Prefect
+from tests.live.prefect_server import serving as serving_prefect
+from tests.live.pygeoapi_server import Job, Server, serving
 from tests.live.stack import Sakshi, running
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("pygeoapi")) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefect]:
+    with serving_prefect(tmp_path_factory.mktemp("prefect")) as made:
         yield made
 
 

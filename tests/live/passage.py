@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 @dataclass
 class Passage:
-    """`loses` and `shut` name methods: their answers are lost on the way back, or they are not let through at all.
+    """`loses` and `shut` name requests by how `METHOD target` begins: their answers are lost on the way back, or they are not let through.
 
     `passed` are the requests that reached the server, as (method, target).
     """
@@ -62,13 +62,14 @@ def _carry(came: socket.socket, made: Passage, to: tuple[str, int]) -> None:
         came.settimeout(60)
         request = _request(came)
         method, target = (part.decode("ascii") for part in request.split(b" ", 2)[:2]) if request else ("", "")
-        if not request or method in made.shut:
+        asked = f"{method} {target}"
+        if not request or asked.startswith(tuple(made.shut)):
             return
         with socket.create_connection(to, timeout=60) as server:
             made.passed.append((method, target))
             server.sendall(request)
             answer = _rest(server)
-        if method not in made.loses:
+        if not asked.startswith(tuple(made.loses)):
             came.sendall(answer)
 
 

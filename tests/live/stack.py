@@ -42,7 +42,7 @@ class Sakshi:
 
     def say(self, *words: str, server: str = "") -> Said:
         """One command."""
-        targets = {"SAKSHI_TARGETS": json.dumps({"ogc": {"server": server}})} if server else {}
+        targets = {"SAKSHI_TARGETS": json.dumps({name: {"server": server} for name in ("ogc", "prefect")})} if server else {}
         done = subprocess.run(on_leash([*STARTER, *words]), env=_environ(self.home) | targets, cwd=ROOT, capture_output=True, timeout=180)
         return Said(done.returncode, done.stdout, done.stderr.decode())
 
@@ -53,10 +53,13 @@ class Sakshi:
         return said.shown
 
     def run(self, process: str, inputs: object, *, server: str, wait: bool = True, code: int = 0) -> Shown:
-        """Start an execution, and wait for its end unless told otherwise."""
+        """Start an execution of a process, and wait for its end unless told otherwise."""
+        return self.start(CONTRACT, {"process": process, "inputs": inputs}, server=server, wait=wait, code=code)
+
+    def start(self, contract: str, asked: object, *, server: str, wait: bool = True, code: int = 0) -> Shown:
+        """Start an operation, and wait for its end unless told otherwise."""
         waiting = ["--wait", "--timeout", "90s"] if wait else []
-        asked = json.dumps({"process": process, "inputs": inputs})
-        return self.ask("run", CONTRACT, "--input", asked, *waiting, server=server, code=code)
+        return self.ask("run", contract, "--input", json.dumps(asked), *waiting, server=server, code=code)
 
     def status(self, stream: str) -> Shown:
         """How an operation stands."""

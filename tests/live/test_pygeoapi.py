@@ -11,7 +11,7 @@ import pytest
 
 from tests.live.leash import until
 from tests.live.passage import Passage
-from tests.live.server import Job, Server, serving
+from tests.live.pygeoapi_server import Job, Server, serving
 from tests.live.stack import Sakshi
 
 pytestmark = pytest.mark.live

@@ -1,19 +1,12 @@
 """pygeoapi, installed from its own lock into an environment of its own, and run on a free port of loopback.
 
-* The environment is made once, under `.venv-live/`, and again whenever the lock changes. The stamp is written last: without it
-  what is there is half-made.
 * The server's books are its own job database. They are read, never written.
 * The server ends with the tests, also if these are killed.
 """
 
-import fcntl
-import hashlib
 import json
 import os
-import shutil
-import socket
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,13 +15,10 @@ from typing import Any
 
 import httpx
 
+from tests.live.environment import HERE, STARTS, free_port, python_of
 from tests.live.leash import leashed, stop, until
 
-HERE = Path(__file__).parent
-LOCK = HERE / "pygeoapi.lock"
-PLACE = HERE.parents[1] / ".venv-live"
 PROCESSES = {"echo": "Echo", "hello-world": "HelloWorld", "at-once": "at_once.AtOnce"}
-STARTS = 3
 Job = dict[str, Any]
 
 
@@ -63,23 +53,6 @@ class Server:
             return client.request(method, path, **more)
 
 
-def python() -> Path:
-    """The Python of the server's environment, which is made if it is missing or of another lock."""
-    PLACE.mkdir(exist_ok=True)
-    (PLACE / ".gitignore").write_text("*\n")
-    home = PLACE / "pygeoapi"
-    stamp, wanted = home / "lock.sha256", hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()
-    with (PLACE / "pygeoapi.turn").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
-        if not stamp.is_file() or stamp.read_text() != wanted:
-            shutil.rmtree(home, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "venv", home], check=True)
-            pip = [home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "-qq"]
-            subprocess.run([*pip, "install", "--require-hashes", "--only-binary", ":all:", "-r", LOCK], check=True)
-            stamp.write_text(wanted)
-    return home / "bin" / "python"
-
-
 @contextmanager
 def serving(folder: Path, *, manager: bool = True) -> Generator[Server]:
     """The server while the block runs. Without a `manager` it keeps no jobs and executes at once: pygeoapi's own default."""
@@ -94,13 +67,24 @@ def serving(folder: Path, *, manager: bool = True) -> Generator[Server]:
 def _started(folder: Path, *, manager: bool) -> tuple[subprocess.Popen[bytes], Server]:
     """A free port may be taken by another process before the server has it: then another one is tried."""
     for _ in range(STARTS):
-        port = _free_port()
+        port = free_port()
         server = Server(f"http://127.0.0.1:{port}", folder / "jobs.json")
         (folder / "config.yml").write_text(json.dumps(_config(server, folder, port, manager=manager)))
         (folder / "openapi.yml").write_text(json.dumps({"openapi": "3.0.2", "info": {"title": "live", "version": "1"}, "paths": {}}))
         (folder / "out").mkdir(exist_ok=True)
         environ = {"PYGEOAPI_CONFIG": str(folder / "config.yml"), "PYGEOAPI_OPENAPI": str(folder / "openapi.yml"), "PYTHONPATH": str(HERE)}
-        command = [python(), "-m", "flask", "--app", "pygeoapi.flask_app", "run", "--port", str(port), "--no-reload", "--no-debugger"]
+        command = [
+            python_of("pygeoapi"),
+            "-m",
+            "flask",
+            "--app",
+            "pygeoapi.flask_app",
+            "run",
+            "--port",
+            str(port),
+            "--no-reload",
+            "--no-debugger",
+        ]
         with (folder / "server.log").open("ab") as log:
             process = leashed(command, environ={**os.environ, **environ}, stdout=log, stderr=log)
         if until(lambda: process.poll() is not None or _answers(server), within=60) and process.poll() is None:  # noqa: B023 - called here
@@ -139,9 +123,3 @@ def _answers(server: Server) -> bool:
         return server.get("/processes", params={"f": "json"}).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
