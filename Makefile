@@ -2,6 +2,7 @@
 #   make demo    the whole tour on an embedded stack
 #   make test    lint, types, architecture and every ring of tests but live and chaos
 #   make check   lint and types alone
+#   make stories DIR=FOLDER   the cases and stories of the contracts in a folder of yours
 #   make live    against real servers that nobody here wrote
 #   make chaos   SIGKILLs, restarts, a lying provider
 #   make bench   measure, against peers too, and write the tables of docs/performance.md
@@ -25,7 +26,7 @@ FIND = for python in $(LOOK) none; do "$$python" -c '$(FITS)' >/dev/null 2>&1 &&
     echo 'Install one, or name it: make $(firstword $(MAKECMDGOALS)) PYTHON=/path/to/python3.12' >&2; exit 2; \
   fi
 
-.PHONY: demo test check live chaos bench cover lock clean venv
+.PHONY: demo test check stories live chaos bench cover lock clean venv
 
 demo: venv
 	@$(RUN) starter.py demo
@@ -38,6 +39,10 @@ check: venv
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m ruff format --check --quiet . || { echo "run: $(RUN) -m ruff format" >&2; exit 1; }
 	@$(RUN) -m pyright --warnings
+
+stories: venv
+	@test -n '$(DIR)' || { echo 'Name the folder of contracts: make stories DIR=FOLDER' >&2; exit 2; }
+	@STORIES_IN='$(DIR)' $(RUN) -m pytest -q tests/providers/test_library.py
 
 live: venv
 	@$(RUN) -m pytest -q -m live tests/live

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from activities.case import Case
 from activities.ports import World
 from activities.veiling import notice
-from domain.errors import NotFound, RenderError, SakshiError
+from domain.errors import CredentialFault, NotFound, RenderError, SakshiError
 from domain.evidence import Http, Json, Ref, RequestFacts, Words, body_key, bounded, instant_text
 from domain.exchange import Answer, Exchange, NoAnswer, Request, StoredPart
 from domain.fingerprint import canonical, sha256_hex
@@ -141,7 +141,7 @@ def unanswered(outcome: NoAnswer, now: datetime) -> Words:
     """What a person reads of a request that got no answer."""
     if outcome.sent:
         return Words(reason="no answer came; whether it was carried out is not known")
-    why = _UNSENT.get(outcome.word)
+    why = _UNSENT.get(outcome.word) if outcome.fault is None else _WITHOUT_CREDENTIAL[outcome.fault].format(origin=outcome.origin)
     if outcome.wait_ms is not None:
         until = now + timedelta(milliseconds=outcome.wait_ms)
         why = f"the provider's quota is used up until {instant_text(until)}"
@@ -154,10 +154,20 @@ _UNSENT: Final[Mapping[str, str]] = {
     "tls": "the host's certificate or TLS was not accepted",
     "connect_timeout": "no connection in time",
     "address": "the rules of addresses forbid where it would go",
-    "credential": "the credential is not there, is not for this origin and tenant, or gets no token; `doctor` names those that are missing",
+    "credential": "the credential can't be used",
     "quota": "the provider's quota is used up",
 }
 """What whoever waits can do something about."""
+
+_WITHOUT_CREDENTIAL: Final[Mapping[CredentialFault, str]] = {
+    "absent": "the credential is not there; `doctor` says where it is looked for",
+    "record": "the record of the credential can't be used; `doctor` says why",
+    "origin": "the credential is not for {origin}; `doctor` names what it is for",
+    "tenant": "the credential is not for this tenant; `doctor` names those it is for",
+    "scheme": "the credential is of another scheme than the contract's; `doctor` names both",
+    "token": "the credential gets no token; the worker's log says why",
+}
+"""Which of the reasons it is. The origin is one that the contract lists; nothing here comes from the record."""
 
 
 def words_of(reading: Reading) -> Words:

@@ -8,22 +8,19 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Generic, TypedDict, TypeVar, cast
 
 from activities.ports import Ledger, Record, World
-from domain.connection import Auth
+from domain.call_policy import call_policy
 from domain.contract import Contract
 from domain.contract_loading import contract_from_canonical
 from domain.errors import NotFound, UnknownStream
 from domain.evidence import Json, Ref
-from domain.exchange import AuthUse, CallPolicy, Request
+from domain.exchange import CallPolicy, Request
 from domain.expressions import Scope
 from domain.files import files_root
 from domain.fingerprint import committed_value, mark, token_digest
 from domain.messages import Known
-from domain.quota import spent_until
-from domain.rendering import origins
 from domain.sensitive import Found, Page, real_job
 from domain.standing import Standing
 from domain.steps import token_of, values_of
@@ -31,6 +28,8 @@ from domain.steps import token_of, values_of
 INPUT_BYTES_KEPT = 16 * 1024 * 1024
 SAVED_BYTES_KEPT = 8 * 1024 * 1024
 TEXTS_KEPT = 1024
+CHARACTERS_KEPT = 256 * 1024
+"""Of the values that are remembered of one operation, so that hiding them costs a worker little, whatever a provider sends."""
 ASKED_BYTES = 1024
 """What an operation takes in memory besides its input, roughly."""
 
@@ -64,13 +63,14 @@ class Recent(Generic[K, V]):
 
 @dataclass
 class Hidden:
-    """What is known to be sensitive of one operation, as far as this process has seen it. `read`: kept answers that were looked through.
+    """What is known to be sensitive of one operation, as far as this process has seen it.
 
+    `read`: what was found in answers that are kept, by their digests: however many answers come after, names and words are made of these.
     `blind`: the values of the newest answer could not all be found.
     """
 
     texts: dict[str, None] = field(default_factory=dict[str, None])
-    read: set[str] = field(default_factory=set[str])
+    read: dict[str, Found] = field(default_factory=dict[str, Found])
     salt: bytes = b""
     blind: bool = False
 
@@ -79,8 +79,11 @@ class Hidden:
         for text in found.texts:
             self.texts.pop(text, None)
             self.texts[text] = None
-        while len(self.texts) > TEXTS_KEPT:
-            self.texts.pop(next(iter(self.texts)))
+        held = sum(map(len, self.texts))
+        while len(self.texts) > TEXTS_KEPT or held > CHARACTERS_KEPT:
+            oldest = next(iter(self.texts))
+            held -= len(oldest)
+            del self.texts[oldest]
         self.blind = self.blind or not found.whole
 
 
@@ -208,25 +211,9 @@ class Case:
 
     def policy(self, *, max_bytes: int, send_by: float | None = None, total_s: float | None = None) -> CallPolicy:
         """The limits and the allowed origins of one call."""
-        http, target = self.contract.http, cast("dict[str, Json]", self.standing.opened.target)
-        return CallPolicy(
-            origins=tuple((origin, auth_use(auth)) for origin, auth in origins(self.contract, target)),
-            tenant=self.standing.opened.tenant,
-            connect_s=http.timeouts.connect.total_seconds(),
-            read_s=http.timeouts.read.total_seconds(),
-            write_s=http.timeouts.write.total_seconds(),
-            total_s=http.timeouts.total.total_seconds() if total_s is None else total_s,
-            max_bytes=max_bytes,
-            parallel=http.limits.parallel,
-            per_second=http.limits.requests_per_second,
-            send_by=send_by,
-            spent=None if http.quota is None else partial(spent_until, http.quota),
-        )
-
-
-def auth_use(auth: Auth) -> AuthUse:
-    """A contract's authentication as the executor takes it."""
-    return AuthUse(auth.kind, auth.credential, auth.templates, service=auth.service or "", region=auth.region or "")
+        opened = self.standing.opened
+        target = cast("dict[str, Json]", opened.target)
+        return call_policy(self.contract, target, opened.tenant, max_bytes=max_bytes, send_by=send_by, total_s=total_s)
 
 
 def call_id(stream: str, *parts: object) -> str:

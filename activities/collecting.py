@@ -5,7 +5,8 @@
 * Bytes are hashed, counted and checked on the way, never held whole. What is not verified is never visible.
 * What the provider did not offer to check is said in the record. Our own SHA-256, size and count are always there.
 * All objects are verified before the first is published: a result is there whole, or not at all.
-* Publishing comes before the record says `verified`, and staging is forgotten after it: any crash between is repeated harmlessly.
+* Publishing comes before the record says `verified`, and staging is forgotten after it: any crash between is repeated harmlessly, and
+  what the crash left staged is forgotten by the attempt that finds nothing more to do.
 * An address that has expired is renewed by a status reading, once for each object and attempt. That reading stands under the rules of
   observing: it may contradict the verdict, and then it is a violation and no renewal.
 """
@@ -49,6 +50,12 @@ async def collect(world: World, case: Case, *, turn: int) -> Case:
     return attempt.case
 
 
+async def tidy(world: World, case: Case) -> None:
+    """Forget what is staged for an operation that has ended: whoever ended it may have died before he could."""
+    if case.standing.final and case.standing.staging is not None:
+        await world.results.discard(case.standing.staging)
+
+
 class _Attempt:
     """One attempt: begun anew each time that a reading has renewed the addresses."""
 
@@ -78,7 +85,8 @@ class _Attempt:
             scope = ran.scope
         found = await asyncio.to_thread(plan, wanted, scope)
         if found.problem is not None:
-            await self._say("invalid", problems=[found.problem], discard=self.case.standing.staging)
+            # That it can't be said what the result is says nothing against what is staged, which may be had once only.
+            await self._say("invalid", problems=[found.problem], kept=True)
         elif not found.pieces:
             await self._say("empty", itemised=await itemise(self._world, self.case, scope), empty=found.empty)
         elif await self._intend():

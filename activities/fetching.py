@@ -233,7 +233,8 @@ async def _answer_facts(world: World, case: Case, exchange: Exchange, size: int)
     """What is recorded of the answer. Its body is one that may be kept only where it is no larger than an answer may be."""
     if size <= case.contract.http.limits.response_bytes:
         return await recorded(world, case, exchange)
-    return http_facts(exchange).model_copy(update={"body_sha256": None, "body_bytes": size})
+    head = replace(exchange, outcome=replace(exchange.outcome, body=b"")) if isinstance(exchange.outcome, Answer) else exchange
+    return (await recorded(world, case, head)).model_copy(update={"body_sha256": None, "body_bytes": size})
 
 
 async def _bounded(chunks: AsyncIterator[bytes], limit: int | None) -> AsyncIterator[bytes]:

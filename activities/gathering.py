@@ -111,9 +111,9 @@ class Gathering:
 
     def _renewable(self, piece: Piece) -> bool:
         """Whether the address may be renewed now; it is remembered that it was."""
-        if piece.model.refresh != "observe" or piece.mark in self._renewed:
+        if piece.model.refresh != "observe" or piece.name in self._renewed:
             return False
-        self._renewed.add(piece.mark)
+        self._renewed.add(piece.name)
         return True
 
     def _over(self, piece: Piece, scope: Scope) -> datetime | None:
@@ -137,7 +137,7 @@ class Gathering:
             return await fetching.inline(errand)
         if source.pages is None:
             return await fetching.stream(errand)
-        return await paging.pages(errand, afresh=piece.mark in self._renewed)
+        return await paging.pages(errand, afresh=piece.name in self._renewed)
 
     async def _staged(self, piece: Piece, staging: str) -> Fetched | None:
         """What an earlier attempt sealed, measured again."""
@@ -172,7 +172,7 @@ class Gathering:
         """What we know of why it can't be had, beside what the provider says."""
         if fetched.why is not None:
             return (fetched.why,)
-        if _is_gone(fetched) and piece.mark in self._renewed:
+        if _is_gone(fetched) and piece.name in self._renewed:
             return ("a new status reading was made, and by what it shows the result is gone too",)
         return (f"it could be fetched until {instant_text(over)}",) if _is_gone(fetched) and over is not None else ()
 

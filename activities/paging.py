@@ -71,11 +71,10 @@ async def pages(errand: Errand, *, afresh: bool) -> Fetched:
     """All pages, from the first that is not staged yet. `afresh`: addresses were renewed since."""
     how = errand.source.pages
     assert how is not None
-    walk = await _resumed(errand)
+    walk, trail = await _resumed(errand)
     if afresh and walk.next_url is not None:
-        walk = Walk()
-    trail, last, answered = Trail(), Fetched(Reading("done", word="staged")), None
-    trail.leads_back(walk.leads)
+        walk, trail = Walk(), Trail()
+    last, answered = Fetched(Reading("done", word="staged")), None
     while walk.more:
         if (until := errand.until) is not None and errand.world.clocks.now() >= until:
             return Fetched(Reading("again", word="deadline"))
@@ -95,7 +94,7 @@ async def pages(errand: Errand, *, afresh: bool) -> Fetched:
         if stepped.more and trail.leads_back(stepped.leads):
             return replace(problem(f"page {stepped.pages} leads back to a page that was read"), http=last.http)
         walk = stepped
-        await _note(errand, walk)
+        await _note(errand, walk, trail)
     return await _joined(errand, walk, last, answered)
 
 
@@ -240,19 +239,20 @@ def _part(errand: Errand, number: int) -> str:
     return staged_below(_parts(errand), f"{number // 100:04d}/{number:06d}")
 
 
-async def _note(errand: Errand, walk: Walk) -> None:
-    data = json.dumps({**asdict(walk), "source": errand.output.source.index(errand.source)}).encode()
+async def _note(errand: Errand, walk: Walk, trail: Trail) -> None:
+    data = json.dumps({**asdict(walk), "source": errand.output.source.index(errand.source), "trail": trail.kept}).encode()
     async with errand.world.results.stage(staged_below(errand.staging, CURSOR)) as staged:
         await staged.write(data)
         await staged.seal()
 
 
-async def _resumed(errand: Errand) -> Walk:
-    """How far an earlier attempt got with the same source."""
+async def _resumed(errand: Errand) -> tuple[Walk, Trail]:
+    """How far an earlier attempt got with the same source, and by what way."""
     kept = await kept_json(errand.world, staged_below(errand.staging, CURSOR))
     if kept is None or kept.pop("source") != errand.output.source.index(errand.source):
-        return Walk()
-    return Walk(**kept)  # pyright: ignore[reportArgumentType]  # the shape that _note wrote
+        return Walk(), Trail()
+    trail = Trail.resumed(str(kept.pop("trail", "")))
+    return Walk(**kept), trail  # pyright: ignore[reportArgumentType]  # the shape that _note wrote
 
 
 async def page_rows(world: World, staging: str) -> bool | None:

@@ -224,7 +224,7 @@ class Gate(Protocol):
         ...
 
     def judge_decision(self, question: Question, verb: str, person: str) -> Judgement:
-        """May this person `approve`, `cancel` or `resolve` here. `unattended` means yes, anything else no."""
+        """May this person `approve`, `cancel`, `resolve`, `view` or `probe` here. `unattended` means yes, anything else no."""
         ...
 
 

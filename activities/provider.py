@@ -136,6 +136,7 @@ class ProviderActivities:
                 if self._named(case) == "collect":
                     case = await end_at_deadline(world, case, turn=step.turn)
                 if self._named(case) != "collect":
+                    await collecting.tidy(world, case)
                     return self._head(case)
                 await self._until_due(case, pulse)
                 case = await collecting.collect(world, case, turn=step.turn)

@@ -7,19 +7,21 @@
 * An answer in which something sensitive was found is not kept as a body, whatever `record.bodies` says.
 """
 
+import asyncio
 import secrets
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from activities.case import Case
 from activities.ports import World
-from domain.evidence import Fact, Ref
+from domain.evidence import Fact, Ref, StepOutcome
 from domain.exchange import Answer, Exchange
 from domain.fingerprint import SALT_BYTES, sha256_hex
 from domain.kept import kept_answer
-from domain.sensitive import Page, Veil, find, hidden_jobs
+from domain.sensitive import Page, find, hidden_jobs, hidden_saved
+from domain.veil import Veil
 
 M = TypeVar("M", bound=BaseModel)
 F = TypeVar("F", bound=Fact)
@@ -59,13 +61,23 @@ async def veiled(world: World, case: Case, fact: F) -> tuple[F, tuple[bytes, ...
         for job, values in hidden_jobs(fact, shown).items()
         if (fresh := {name: pair for name, pair in values.items() if known.get((job, name)) != pair})
     }
-    if not jobs and (pages or shown == fact):
+    saved = _saved(case, fact)
+    if not jobs and not saved and (pages or shown == fact):
         return shown, ()
-    page = Page(case.asked.hidden.salt, jobs)
+    page = Page(case.asked.hidden.salt, jobs, saved)
     payload = page.to_bytes()
     ref = Ref(digest=sha256_hex(payload), size=len(payload))
     pages[ref.digest] = page
     return shown.model_copy(update={"sensitive": ref}), (payload,)
+
+
+def _saved(case: Case, fact: Fact) -> tuple[str, ...]:
+    """What is sensitive in the values that a step saved: another worker sends them on, and did not see the answer that they are from."""
+    if not isinstance(fact, StepOutcome) or fact.saved is None:
+        return ()
+    known = {text for page in case.asked.pages.values() for text in page.saved}
+    found = hidden_saved(_texts(case), cast("JsonValue", dict(case.saved.get(fact.saved.digest, {}))))
+    return tuple(text for text in found if text not in known)
 
 
 def _veil(case: Case, job: object) -> Veil:
@@ -79,15 +91,19 @@ def _veil(case: Case, job: object) -> Veil:
 
 def _texts(case: Case) -> Iterator[str]:
     yield from case.asked.hidden.texts
+    for found in case.asked.hidden.read.values():
+        yield from found.texts
     for page in case.asked.pages.values():
         yield from page.texts()
 
 
 async def _notice_kept(world: World, case: Case) -> None:
-    """Look through the answer that ended the waiting, where another worker saw it come."""
-    verdict, hidden = case.standing.verdict, case.asked.hidden
-    ref = verdict.observed if verdict is not None else None
-    if ref is None or ref.digest in hidden.read or ref.digest not in case.standing.apart:
-        return
-    hidden.read.add(ref.digest)
-    _notice(case, kept_answer(await world.ledger.payload(ref.digest))[1])
+    """Look through the answers that ended the waiting and renewed its addresses, which another worker may have seen come."""
+    standing, hidden = case.standing, case.asked.hidden
+    for kept in (standing.verdict, standing.renewed):
+        ref = None if kept is None else kept.observed
+        if ref is not None and ref.digest not in hidden.read and ref.digest in standing.apart:
+            answer = kept_answer(await world.ledger.payload(ref.digest))[1]
+            hidden.read[ref.digest] = await asyncio.to_thread(find, case.contract, answer, case.scope(call_id=case.record.stream))
+        if ref is not None and ref.digest in hidden.read:
+            hidden.blind = hidden.blind or not hidden.read[ref.digest].whole

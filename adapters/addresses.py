@@ -129,6 +129,15 @@ class OriginPattern:
         mine = self.origin
         return (origin.scheme, origin.port) == (mine.scheme, mine.port) and origin.host.endswith(f".{mine.host}")
 
+    def meets(self, other: "OriginPattern") -> bool:
+        """Whether there is an origin that both mean."""
+        if self.below and other.below:
+            return self.origin == other.origin or self.fits(other.origin) or other.fits(self.origin)
+        return self.fits(other.origin) if self.below else other.fits(self.origin)
+
+    def __str__(self) -> str:
+        return f"{self.origin.scheme}://*.{self.origin.authority}" if self.below else str(self.origin)
+
 
 @dataclass(frozen=True, slots=True)
 class AddressRules:

@@ -23,7 +23,7 @@ from domain.fingerprint import canonical, sha256_hex
 _BUNDLE: Final = b"sakshi/bundle/v1\0"
 _SCHEMA, _POLICIES, _ENTITIES = "schema.cedarschema", "*.cedar", "entities.json"
 _CLASSES: Final = frozenset({"read", "external_write", "money", "destructive"})
-_DECISIONS: Final = frozenset({"approve", "cancel", "resolve", "view"})
+_DECISIONS: Final = frozenset({"approve", "cancel", "resolve", "view", "probe"})
 _MAX_MINOR: Final = 2**53 - 1
 
 Uid = tuple[str, str]

@@ -4,7 +4,7 @@
 * Files that are handed in are in the result store, read back, before the operation is opened. Where an operation of that id or key is there
   already, they are only compared with its own.
 * Opening comes before the workflow; an equal operation that is there already is the answer (`created: false`), and one whose
-  workflow is missing is started. Whoever asks for something else under a taken id or key learns nothing of what has it.
+  workflow is missing is started. What has a taken id or key is told to its own tenant and principal alone.
 * A decision is sent, then its recorded verdict is waited for. What has ended takes no more: that is refused here and kept as a note.
 """
 

@@ -7,7 +7,9 @@
 """
 
 import difflib
+import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -23,7 +25,7 @@ from domain.cases import Cases
 from domain.contract import Contract
 from domain.contract_checks import Problem
 from domain.contract_loading import findings, found_in, holes_in, parse_contract, validated
-from domain.errors import BadContract, Finding, NotFound
+from domain.errors import BadContract, BadInput, Finding, NotFound
 
 MAX_BYTES: Final = 256 * 1024
 MAX_NODES: Final = 10_000
@@ -60,6 +62,9 @@ class ContractFolder:
                 yield found[1], found[2], path
 
     def _not_found(self, reference: str, name: str) -> NotFound:
+        if "/" in reference or reference.endswith(".yaml"):
+            here = f"what is wanted is the name of a contract in {self._path}, not a file"
+            return NotFound(f"no contract {reference}", hint=f"{here}; SAKSHI_CONTRACTS_DIR names another folder")
         near = difflib.get_close_matches(name, self.names(), 3, 0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(self.names()) or 'none'}"
         return NotFound(f"no contract {reference}", hint=hint)
@@ -72,9 +77,10 @@ def load(path: Path) -> Contract:
         raise BadContract(holes)
     contract = parse_contract(parsed.document, file=str(path), positions=parsed.positions)
     found = _FILE.fullmatch(path.name)
-    if found and (found[1] != contract.contract or found[2] not in (None, str(contract.version))):
+    if found is None or found[1] != contract.contract or found[2] not in (None, str(contract.version)):
         line, column = parsed.positions.get(("contract",), (1, 1))
-        raise BadContract([Finding(str(path), line, column, "contract", f"the name and version of the file, {path.stem}")])
+        said = f"the name and version of the file, {path.stem}" if found else f"a file by whose name it is found, {contract.contract}.yaml"
+        raise BadContract([Finding(str(path), line, column, "contract", said)])
     return contract
 
 
@@ -117,34 +123,45 @@ def check(path: Path, today: date) -> list[Finding]:
 
 
 def check_file(path: Path, today: date) -> FileChecked:
-    """The same, with what was run. Raises NotFound if there is no such file."""
+    """The same, with what was run. A file that can't be read is a finding of its own, and hides no other."""
     try:
         positions = parse(path).positions
         contract = load(path)
-    except BadContract as error:
-        return FileChecked(str(path), list(error.findings))
+    except BadInput as error:
+        return FileChecked(str(path), _unread(path, error))
     beside = cases_beside(path)
-    if not beside.exists():
+    if not os.path.lexists(beside):
         advice = [Problem((), f"cases beside it, in {beside.name}", "no-cases")]
         return FileChecked(str(path), found_in(contract, today, str(path), positions, advice))
     try:
         placed = parse(beside).positions
         cases = load_cases(beside)
-    except BadContract as error:
-        return FileChecked(str(path), found_in(contract, today, str(path), positions) + list(error.findings))
+    except BadInput as error:
+        return FileChecked(str(path), found_in(contract, today, str(path), positions) + _unread(beside, error))
     checked = check_cases(contract, cases)
     found = found_in(contract, today, str(path), positions, checked.unreached, checked.shown)
     return FileChecked(str(path), found + findings(checked.wrong, str(beside), placed), len(cases.cases), len(cases.stories))
 
 
+def _unread(path: Path, error: BadInput) -> list[Finding]:
+    """What is wrong with a file that is no contract, or no cases."""
+    return list(error.findings) if isinstance(error, BadContract) else [Finding(str(path), 1, 1, "", error.message)]
+
+
 def parse(path: Path) -> Parsed:
     """One file as JSON. Raises NotFound, BadContract."""
+    return parse_yaml(_bytes(path), str(path))
+
+
+def _bytes(path: Path) -> bytes:
+    """What a file holds, as far as it is looked at. What is no file (a pipe, a device) might never end, or never begin."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise NotFound(f"cannot read {path}: it is no regular file")
+            return stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise NotFound(f"cannot read {path}: {error.strerror}") from None
-    return parse_yaml(data, str(path))
 
 
 def parse_yaml(data: bytes, file: str) -> Parsed:

@@ -13,6 +13,7 @@
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NoReturn, cast, get_args
 
@@ -25,6 +26,7 @@ Scheme = Literal["bearer", "basic", "header", "query", "oauth2", "sigv4"]
 Grant = Literal["client_credentials", "refresh_token"]
 
 MAX_RECORD = 64 * 1024
+MOST_SHOWN, LONGEST_SHOWN = 5, 128
 _HEADER_SAFE = re.compile(r"[\x21-\x7e]{1,8192}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _COMMON = frozenset({"origins", "tenants", "account", "scheme"})
@@ -112,11 +114,26 @@ class Credential:
 
     def permit(self, origin: Origin, tenant: str) -> None:
         """Raise `CredentialError` unless the record lets the credential go to this origin for this tenant."""
-        fits = origin.names_loopback if self.origins is None else any(pattern.fits(origin) for pattern in self.origins)
+        self.permit_any(OriginPattern(origin, below=False))
+        self.permit_tenant(tenant)
+
+    def permit_any(self, where: OriginPattern) -> None:
+        """Raise `CredentialError` unless the record lets the credential go to an origin that `where` means."""
+        if self.origins is None:
+            fits = not where.below and where.origin.names_loopback
+            its = "it is a bare value, which is for loopback alone"
+        else:
+            fits = any(mine.meets(where) for mine in self.origins)
+            its = f"its origins: {_few(list(map(str, self.origins)))}"
         if not fits:
-            raise CredentialError(f"credential {self.name} may not go to {origin}", hint="the record's `origins` must list it")
+            said, hint = f"credential {self.name} is not for {where} ({its})", "the record's `origins` must list it"
+            raise CredentialError(said, hint=hint, fault="origin", origin=str(where))
+
+    def permit_tenant(self, tenant: str) -> None:
+        """Raise `CredentialError` unless the record lets the credential be used for this tenant."""
         if self.tenants is not None and tenant not in self.tenants:
-            raise CredentialError(f"credential {self.name} may not be used for this tenant", hint="the record's `tenants` must list it")
+            said = f"credential {self.name} is not for the tenant {tenant} (its tenants: {_few(sorted(self.tenants))})"
+            raise CredentialError(said, hint="the record's `tenants` must list it", fault="tenant")
 
 
 def parse_credential(name: str, text: str, *, embedded: bool) -> Credential:
@@ -255,6 +272,11 @@ def _texts(value: object) -> tuple[str, ...]:
     entries = cast("list[object]", value)
     texts = tuple(entry for entry in entries if isinstance(entry, str))
     return texts if len(texts) == len(entries) else ()
+
+
+def _few(words: Sequence[str]) -> str:
+    shown = [word if len(word) <= LONGEST_SHOWN else f"{word[:LONGEST_SHOWN]}..." for word in words[:MOST_SHOWN]]
+    return ", ".join(shown) + (f" and {len(words) - MOST_SHOWN} more" if len(words) > MOST_SHOWN else "")
 
 
 def _text(name: str, key: str, value: object) -> str:

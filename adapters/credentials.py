@@ -11,6 +11,7 @@
 
 import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +23,7 @@ __all__ = ["Credential", "Credentials", "Scheme", "Secret"]
 
 PREFIX = "SAKSHI_CREDENTIAL_"
 _NAME = re.compile(r"[a-z0-9_]{1,64}")
+_FOR_OTHERS = stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP
 
 
 class Credentials:
@@ -35,23 +37,27 @@ class Credentials:
 
     def read(self, name: str, *, origin: Origin, tenant: str) -> Credential:
         """The credential, if it may go to this origin for this tenant. `CredentialError` otherwise."""
-        credential = self._load(name)
+        credential = self.record(name)
         credential.permit(origin, tenant)
         return credential
 
     def account(self, name: str) -> str:
         """Whose account it is at the provider: a plain text that approvals cover. Raises `CredentialError`."""
-        return self._load(name).account
+        return self.record(name).account
 
     def check(self, name: str, kind: str) -> str:
         """What a record is good for, in words, if a contract may use it as `kind`. Raises `CredentialError`."""
-        credential = self._load(name)
+        credential = self.record(name)
         scheme = {"headers": "header"}.get(kind, kind)
-        if credential.scheme not in (None, scheme) or (credential.scheme is None and scheme in ("oauth2", "sigv4")):
+        bare = credential.value.reveal() if credential.scheme is None and credential.value is not None else None
+        if credential.scheme not in (None, scheme) or (bare is not None and scheme in ("oauth2", "sigv4")):
             raise CredentialError(
                 f"credential {name} is {credential.scheme or 'a bare value'}, and a contract uses it as {scheme}",
                 hint="the record's `scheme` says how it is sent, and the contract's `http.auth` must say the same",
+                fault="scheme",
             )
+        if bare is not None and scheme == "basic" and ":" not in bare:
+            raise CredentialError(f"credential {name} is a bare value, and for basic that is user:password", fault="scheme")
         said = f"account {credential.account}"
         if credential.oauth is not None:
             said += f", gets tokens from {credential.oauth.token_address.origin} by {credential.oauth.grant}"
@@ -59,7 +65,17 @@ class Credentials:
             said += f", signs with key {credential.keys.access_key_id[:4]}..." + (" of a session" if credential.keys.session_token else "")
         return said
 
-    def _load(self, name: str) -> Credential:
+    def exposed(self, name: str) -> Path | None:
+        """The file that it is read from, if by its mode others than its owner may read or change it."""
+        if self._folder is None or PREFIX + name.upper() in self._environ:
+            return None
+        try:
+            return self._folder / name if (self._folder / name).stat().st_mode & _FOR_OTHERS else None
+        except OSError:
+            return None
+
+    def record(self, name: str) -> Credential:
+        """What lies there now, for whoever only looks. Raises `CredentialError`."""
         if not _NAME.fullmatch(name):
             raise CredentialError("a credential's name is not `[a-z0-9_]{1,64}`")
         text = self._environ.get(PREFIX + name.upper())
@@ -74,7 +90,7 @@ class Credentials:
 
     def _path(self, name: str) -> Path:
         if self._folder is None:
-            raise _absent(name)
+            raise _absent(name, None)
         return self._folder / name
 
     def _stamp(self, name: str) -> tuple[int, ...]:
@@ -82,7 +98,7 @@ class Credentials:
         try:
             facts = self._path(name).stat()
         except OSError:
-            raise _absent(name) from None
+            raise _absent(name, self._folder) from None
         return (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
 
     def _text(self, name: str) -> str:
@@ -103,7 +119,10 @@ def _content(path: Path) -> str | None:
         return None
 
 
-def _absent(name: str) -> CredentialError:
+def _absent(name: str, folder: Path | None) -> CredentialError:
+    file = "" if folder is None else f" or write its record to {folder / name}"
     return CredentialError(
-        f"credential {name} is not there", hint=f"set {PREFIX}{name.upper()} or put a file of that name in the secrets folder"
+        f"credential {name} is not there",
+        hint=f"set {PREFIX}{name.upper()}{file}; docs/settings.md says what a record holds",
+        fault="absent",
     )

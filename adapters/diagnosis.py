@@ -12,6 +12,7 @@ from domain.errors import SakshiError, Unreachable
 
 if TYPE_CHECKING:
     from adapters.orphans import Apart
+    from domain.contract import Contract
 
 Level = Literal["good", "note", "wrong"]
 MAX_SKEW = timedelta(seconds=5)
@@ -137,27 +138,35 @@ async def _policies(settings: Settings) -> AsyncIterator[Finding]:
 
 async def _contracts(settings: Settings) -> AsyncIterator[Finding]:
     from adapters.contract_files import ContractFolder
-    from adapters.credentials import Credentials
+    from adapters.credential_checks import credential_findings
+    from adapters.stack_file import target_sets
 
     folder = ContractFolder(settings.contracts_dir)
-    credentials = Credentials(folder=settings.secrets, embedded=settings.embedded)
-    wanted: dict[tuple[str, str], list[str]] = {}
+    contracts: list[Contract] = []
     for name in folder.names():
         try:
-            contract = folder.get(name)
+            contracts.append(folder.get(name))
         except SakshiError as error:
             yield Finding("contracts", "wrong", error.message.splitlines()[0], "python starter.py contracts check")
-            continue
-        for auth in (contract.http.auth, *contract.http.hosts.values()):
-            if auth.credential is not None:
-                wanted.setdefault((auth.credential, auth.kind), []).append(name)
     yield Finding("contracts", "good", f"{len(folder.names())} in {settings.contracts_dir}")
-    for (credential, kind), users in sorted(wanted.items()):
+    sets = target_sets(settings.home if settings.embedded else None, settings.targets)
+    for one in credential_findings(contracts, settings, sets, await _used(settings)):
+        yield one
+
+
+async def _used(settings: Settings) -> set[str] | None:
+    """The contracts that operations were run of; None where the ledger does not answer, which is said under `ledger`."""
+    from adapters.sql_books import LedgerBooks
+    from adapters.sql_ledger import SqlLedger
+
+    try:
+        ledger = await SqlLedger.connect(settings.ledger, settings.ledger_password())
         try:
-            yield Finding("credentials", "good", f"{credential} is there ({credentials.check(credential, kind)})")
-        except SakshiError as error:
-            # Not wrong by itself: the command line needs none, and not every contract is used everywhere.
-            yield Finding("credentials", "note", f"{error.message}; used by {', '.join(sorted(set(users)))}", error.hint)
+            return await LedgerBooks(ledger).used()
+        finally:
+            await ledger.aclose()
+    except SakshiError:
+        return None
 
 
 _LOOKS: tuple[tuple[str, Callable[[Settings], AsyncIterator[Finding]]], ...] = (

@@ -46,7 +46,7 @@ class Unanswered:
 
 class StreamedAnswer:
     """`answer` is status and headers (lower-case names, secrets masked), without a body. `chunks` is the body, once; `fault`
-    is settled when it has ended."""
+    is settled when it has ended. `url`: what was asked, redirects included."""
 
     def __init__(
         self,
@@ -57,7 +57,9 @@ class StreamedAnswer:
         began: datetime,
         deadline: float,
         gate: Turnstile | None,
+        url: str = "",
     ) -> None:
+        self.url = url
         headers = ((name.decode("latin-1").lower(), mask(secrets, value.decode("latin-1"))) for name, value in response.headers.raw)
         self.answer = Answer(response.status_code, tuple(headers))
         self.began = began

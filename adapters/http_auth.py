@@ -78,7 +78,7 @@ def apply(
             raise CredentialError(f"no credential is named for {origin}")
         credential = credentials.read(name, origin=origin, tenant=tenant)
         if credential.scheme not in (None, scheme):
-            raise CredentialError(f"credential {name} is for {credential.scheme}, and the contract uses it as {scheme}")
+            raise CredentialError(f"credential {name} is for {credential.scheme}, and the contract uses it as {scheme}", fault="scheme")
         return credential
 
     match use.kind:
@@ -102,12 +102,16 @@ def apply(
         case "oauth2":
             client = read(use.credential, "oauth2")
             if client.oauth is None:
-                raise CredentialError(f"credential {client.name} is a single value, and one that says where tokens are given is needed")
+                raise CredentialError(
+                    f"credential {client.name} is a single value, and one that says where tokens are given is needed", fault="scheme"
+                )
             return Applied(client=client)
         case "sigv4":
             signing = read(use.credential, "sigv4")
             if signing.keys is None:
-                raise CredentialError(f"credential {signing.name} is a single value, and one with keys to sign with is needed")
+                raise CredentialError(
+                    f"credential {signing.name} is a single value, and one with keys to sign with is needed", fault="scheme"
+                )
             signature = sigv4.Signature(signing.keys, use.service, use.region, now())
             return Applied(secrets=sigv4.secrets_of(signing.keys), signature=signature)
         case _:
@@ -196,7 +200,7 @@ def _expand(text: str, values: dict[str, str]) -> str:
 
 def _value(credential: Credential) -> str:
     if credential.value is None:
-        raise CredentialError(f"credential {credential.name} is a user name with a password, and a single value is needed")
+        raise CredentialError(f"credential {credential.name} is a user name with a password, and a single value is needed", fault="scheme")
     return credential.value.reveal()
 
 
@@ -205,7 +209,7 @@ def _pair(credential: Credential) -> tuple[str, str]:
         # A bare value of the embedded stack may be written as `user:password`.
         user, colon, password = _value(credential).partition(":")
         if not colon:
-            raise CredentialError(f"credential {credential.name} is not a user name with a password")
+            raise CredentialError(f"credential {credential.name} is not a user name with a password", fault="scheme")
         return f"{user}:{password}", password
     password = credential.password.reveal()
     return f"{credential.username}:{password}", password

@@ -49,7 +49,6 @@ _KEPT_ACROSS_ORIGINS = frozenset({"accept", "accept-language", "accept-encoding"
 
 _PROOFS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], NotSent], ...] = (
     (AddressError, "address"),
-    (CredentialError, "credential"),
     (TooLate, "late"),
     (NameUnknown, "dns"),
     (TlsFailed, "tls"),
@@ -90,9 +89,10 @@ class HttpProvider:
     async def exchange(self, request: Request, policy: CallPolicy) -> Exchange:
         """Send once and read the whole body, within the policy's bounds."""
         opened = await self._open(request, policy)
-        outcome = await opened.whole() if isinstance(opened, StreamedAnswer) else opened.answer
-        if isinstance(outcome, Answer):
-            self._heed(request.url, policy, outcome)
+        if isinstance(opened, Unanswered):
+            return Exchange(request, opened.began, self._now(), opened.answer)
+        outcome = await opened.whole()
+        self._heed(opened.url, policy, outcome)
         return Exchange(request, opened.began, self._now(), outcome)
 
     @asynccontextmanager
@@ -153,7 +153,7 @@ class HttpProvider:
                 if not isinstance(self._transport, PinnedTransport):
                     journey.sent = True  # another transport does not tell how far it got, so running out of time proves nothing
                 response = await self._transport.handle_async_request(prepared)
-            opened = StreamedAnswer(response, applied.secrets, policy, began=began, deadline=deadline, gate=gate)
+            opened = StreamedAnswer(response, applied.secrets, policy, began=began, deadline=deadline, gate=gate, url=request.url)
             if applied.token is not None:
                 self._tokens.seen(applied.token, response.status_code)
             self._heed(request.url, policy, opened.answer)
@@ -267,6 +267,9 @@ def _out_of_time(journey: Journey) -> NoAnswer:
 
 
 def _without_answer(error: Exception, journey: Journey) -> NoAnswer:
+    if isinstance(error, CredentialError):
+        _say_why(error)
+        return NoAnswer("credential", sent=False, fault=error.fault, origin=error.origin)
     for kinds, proof in _PROOFS:
         if isinstance(error, kinds):
             _say_why(error)

@@ -7,6 +7,7 @@ behind this point a bad one would be quoted, secret and all, in an error of the 
 
 import re
 from typing import NoReturn
+from urllib.parse import quote, unquote
 
 import httpx
 
@@ -33,9 +34,7 @@ def wired(
     """The request as it is sent, its body from `upload` where it has parts. `RenderError` if it is none."""
     if not _METHOD.fullmatch(request.method) or request.method == "CONNECT":
         _refuse("the method is not one that can be sent")
-    target = address.target
-    if applied.query is not None:
-        target += ("&" if "?" in target else "?") + applied.query.reveal()
+    target = address.target if applied.query is None else _with_query(address.target, applied.query.reveal())
     headers = _headers(request, address, applied)
     if applied.signature is not None:
         headers = applied.signature.headers(request.method, f"{address.origin}{target}", headers, request.body_sha256)
@@ -55,6 +54,15 @@ def wired(
             JOURNEY: journey,
         },
     )
+
+
+def _with_query(target: str, auth: str) -> str:
+    """The target with authentication last in its query and, as in headers, alone of its name: an address that a provider gave may hold
+    what it was sent, of which only a mask is left."""
+    names = {pair.partition("=")[0] for pair in auth.split("&")}
+    path, _, query = target.partition("?")
+    kept = [pair for pair in query.split("&") if pair and quote(unquote(pair.partition("=")[0]), safe="") not in names]
+    return f"{path}?{'&'.join([*kept, auth])}"
 
 
 def _headers(request: Request, address: Address, applied: Applied) -> list[tuple[str, str]]:

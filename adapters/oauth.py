@@ -31,6 +31,8 @@ LONGEST_S = 30 * 86_400.0
 KEPT_REFUSED_S = 60.0
 AFTER_FAILURE_S = 5.0
 _CODE = re.compile(r"[a-z][a-z_]{0,63}")
+_TELLING = 4
+"""So many letters of a secret are a part of it; fewer are in every word."""
 _TOKEN = re.compile(r"[\x21-\x7e]{1,8192}")
 
 for _name in ("oauthlib", "oauthlib.common", "oauthlib.oauth2"):
@@ -82,14 +84,14 @@ class Tokens:
             return kept
         failed = self._failed.get(name)
         if failed is not None and failed[0] is credential and now < failed[1] + AFTER_FAILURE_S:
-            raise CredentialError(failed[2].message, hint=failed[2].hint)
+            raise CredentialError(failed[2].message, hint=failed[2].hint, fault="token")
         try:
             async with asyncio.timeout(within):
                 got = await asyncio.shield(self._fetch(credential))
         except TimeoutError:
-            raise CredentialError(f"no token for credential {name} in time") from None
+            raise CredentialError(f"no token for credential {name} in time", fault="token") from None
         if isinstance(got, CredentialError):
-            raise CredentialError(got.message, hint=got.hint)
+            raise CredentialError(got.message, hint=got.hint, fault="token")
         return got
 
     def seen(self, token: Token, status: int) -> None:
@@ -140,7 +142,7 @@ class Tokens:
         given = _given(outcome)
         value, code = given.get("access_token"), given.get("error")
         if code is not None or not 200 <= outcome.status <= 299:
-            said = code if isinstance(code, str) and _CODE.fullmatch(code) else "no code that can be read"
+            said = code if isinstance(code, str) and _is_code(code, client, refresh) else "no code that can be read"
             raise CredentialError(f"{where} answered {outcome.status}: {said}", hint="the record's client, secret, grant and scopes")
         if not isinstance(value, str) or not _TOKEN.fullmatch(value) or not _is_bearer(given):
             raise CredentialError(f"{where} gave nothing that can be sent as a bearer token")
@@ -187,6 +189,12 @@ def _given(answer: Answer) -> dict[str, object]:
     except Exception as raised:  # noqa: BLE001  its kinds are open, and Warning is one of them
         code = getattr(raised, "error", None)
         return {"error": code} if isinstance(code, str) else {}
+
+
+def _is_code(code: str, client: OAuthClient, refresh: Secret | None) -> bool:
+    """Whether it can be shown: a secret may be of the same shape, and whoever was sent one may send it, or a part of it, back."""
+    sent = [secret.reveal() for secret in (client.client_secret, refresh) if secret is not None] + [text for _, text in client.parameters]
+    return bool(_CODE.fullmatch(code)) and not any(secret in code or (len(code) >= _TELLING and code in secret) for secret in sent)
 
 
 def _is_bearer(given: dict[str, object]) -> bool:

@@ -57,8 +57,9 @@ class ObstoreResults:
     async def stage(self, staging: str) -> AsyncGenerator["_Writing"]:
         key = _staging_key(staging)
         if self._folder is not None:
-            await asyncio.to_thread(self._folder.make_parents, key)
-            await asyncio.to_thread(self._folder.clear_cut, key)
+            with _words(f"the staged object {staging}", missing=Unreachable):
+                await asyncio.to_thread(self._folder.make_parents, key)
+                await asyncio.to_thread(self._folder.clear_cut, key)
         writing = _Writing(self._store, key, self._folder)
         try:
             yield writing
@@ -95,7 +96,8 @@ class ObstoreResults:
     async def discard(self, staging: str) -> None:
         key = _staging_key(staging)
         if self._folder is not None:
-            await asyncio.to_thread(self._folder.forget, key)
+            with _words(f"the staged object {staging}", missing=Unreachable):
+                await asyncio.to_thread(self._folder.forget, key)
             return
         for name in (key, _media(key)):
             with contextlib.suppress(NotFound), _words(f"the staged object {staging}"):
@@ -110,7 +112,8 @@ class ObstoreResults:
         Only in a folder: a service has rules of its own for uploads that were never finished.
         """
         if self._folder is not None:
-            await asyncio.to_thread(self._folder.clear_stale, _staging_key(below), age_s)
+            with _words(f"what is staged below {below}", missing=Unreachable):
+                await asyncio.to_thread(self._folder.clear_stale, _staging_key(below), age_s)
 
     def read(self, key: str) -> AsyncIterator[bytes]:
         return self._read(_published_key(key), f"the result {key}")
@@ -178,7 +181,8 @@ class _Writing:
         with contextlib.suppress(BaseError, OSError):
             await self._writer.__aexit__(_Cut, _Cut(), None)  # pyright: ignore[reportUnknownMemberType]
         if self._folder is not None:
-            await asyncio.to_thread(self._folder.forget_part, self._part)
+            with contextlib.suppress(OSError):  # what stays is taken away with the next write under this key; what ended this one counts
+                await asyncio.to_thread(self._folder.forget_part, self._part)
 
 
 class _Cut(Exception):

@@ -51,7 +51,7 @@ class Signature:
         """The header that signs these headers, and the body by its digest among them."""
         library = loaded()
         signer = library.signer(self.service)(library.credentials(self.keys), self.service, self.region)
-        request = library.request(method, _encoded(url) if self.service == "s3" else url)
+        request = library.request(method, _encoded(url, path_too=self.service == "s3"))
         for name, value in signed:
             request.headers.add_header(name, value)
         request.context["timestamp"] = stamp
@@ -66,12 +66,19 @@ def secrets_of(keys: SigningKeys) -> tuple[Secret, ...]:
     return tuple(one for one in (keys.secret_access_key, keys.session_token) if one is not None)
 
 
-def _encoded(url: str) -> str:
-    """The address with its path as S3 reads it: every byte but the unreserved ones and `/` percent-encoded, once."""
+def _encoded(url: str, *, path_too: bool) -> str:
+    """The address as it is read at the other end, whoever wrote it: each name and value of its query with every byte but the unreserved
+    ones percent-encoded, once; and so the path, `/` left, as S3 reads it."""
     base, mark, query = url.partition("?")
+    pairs = (pair.partition("=") for pair in query.split("&") if pair)
+    query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, _, value in pairs)
     scheme, _, rest = base.partition("://")
     host, slash, path = rest.partition("/")
-    return f"{scheme}://{host}{slash}{quote(unquote_to_bytes(path), safe='/-_.~')}{mark}{query}"
+    return f"{scheme}://{host}{slash}{_quoted(path, safe='/') if path_too else path}{mark}{query}"
+
+
+def _quoted(text: str, safe: str = "") -> str:
+    return quote(unquote_to_bytes(text), safe=f"{safe}-_.~")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select, tuple_
 from adapters import sql_writing
 from adapters.sql_ledger import SqlLedger, reading
 from adapters.sql_projection import LAST, StreamRow, plain
-from adapters.sql_tables import streams
+from adapters.sql_tables import contracts, streams
 from domain.messages import Known
 from domain.standing import FINAL
 
@@ -84,6 +84,10 @@ class LedgerBooks:
             query = select(streams.c.stream).where(streams.c.stream.in_(some))
             found |= set(await reading(self._engines, lambda connection, query=query: connection.execute(query).scalars().all()))
         return found
+
+    async def used(self) -> set[str]:
+        """The contracts of which there ever was an operation, by name."""
+        return set(await reading(self._engines, lambda connection: connection.execute(select(contracts.c.name).distinct()).scalars().all()))
 
     async def verify(self, stream: str, known: Known | None = None) -> "Verification":
         """Whether a stream is what was written. Raises UnknownStream."""

@@ -27,7 +27,7 @@ from adapters.sql_projection import (
 from adapters.sql_tables import Plain, contracts, entries, payloads, streams
 from domain.chain import first_prev, make_entry
 from domain.errors import BadInput, LedgerRegressed, Refused, UnknownStream
-from domain.evidence import Erased, instant_text
+from domain.evidence import Erased, Opened, instant_text
 from domain.fingerprint import sha256_hex
 from domain.folding import fold
 from domain.messages import Known
@@ -75,7 +75,7 @@ def open_stream(connection: Connection, ledger_id: str, opening: Opening) -> Wri
     columns = columns_of(opening.stream, standing, seq=0, head=first.hash, updated_at=first.at)
     there = taken_by(connection, stream=opening.stream, tenant=columns["tenant"], contract=columns["contract"], key=columns["key"])
     if there:
-        return Written(OpenedStream(_equal(there, columns), created=False), opening.stream)
+        return Written(OpenedStream(_equal(there, columns, opening.evidence), created=False), opening.stream)
     if not waits(connection) and connection.dialect.name == "postgresql":
         # An equal id, key or contract that another has written and not committed is waited for, and others share this transaction.
         connection.exec_driver_sql(_BRIEFLY)
@@ -206,12 +206,29 @@ def _check_opening(opening: Opening) -> None:
         raise BadInput(f"id, key, tenant, principal and contract have 1 to {LONGEST_NAME} characters")
 
 
-def _equal(there: Sequence[StreamRow], asked: Columns) -> Record:
-    """The one stream that is there, if it is what is asked for. The refusal is the same whatever differs."""
-    same = ("tenant", "principal", "fingerprint")
-    if len(there) == 1 and all(getattr(there[0], name) == asked[name] for name in same):
+def _equal(there: Sequence[StreamRow], asked: Columns, opened: Opened) -> Record:
+    """The one stream that is there, if it is what is asked for.
+
+    The refusal tells only the tenant and principal whose own all of it is what has the id or key; to anyone else it is always the same.
+    """
+    if any(getattr(row, name) != asked[name] for row in there for name in ("tenant", "principal")):
+        raise Refused("this id or key is taken", hint="use another, or none")
+    if len(there) == 1 and there[0].fingerprint == asked["fingerprint"]:
         return record_of(there[0])
-    raise Refused("this id or key is taken", hint="use another, or none")
+    of = (f"the id {row.stream} is taken" if row.stream == asked["stream"] else f"the key {row.key} is of {row.stream}" for row in there)
+    other = f", with another {_difference(there[0].standing.opened, opened)}" if len(there) == 1 else ""
+    raise Refused(f"{' and '.join(of)}{other}", hint=f"python starter.py status {there[0].stream}; or use another id or key, or none")
+
+
+def _difference(old: Opened, new: Opened) -> str:
+    """What differs of that which a fingerprint is made of. The input is committed to under a salt of its own: it is what is left."""
+    if old.contract != new.contract:
+        return "contract"
+    if old.contract_digest != new.contract_digest:
+        return f"text of the contract (its version was {old.version})"
+    if (old.target, old.origin) != (new.target, new.origin):
+        return "target"
+    return "file" if old.files != new.files else "input"
 
 
 def _pin(connection: Connection, columns: Columns, body: bytes) -> None:

@@ -9,7 +9,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -68,6 +68,12 @@ def running_stack(home: Path) -> Stack | None:
         return None
     stack = remembered_stack(home)
     return stack if stack.ready else None
+
+
+def target_sets(home: Path | None, operators: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The operator's sets, and `sim`, the simulator, while an embedded stack runs under `home`."""
+    stack = None if home is None else running_stack(home)
+    return ({} if stack is None else {"sim": {"server": stack.simulator}}) | dict(operators)
 
 
 def remember(home: Path, stack: Stack) -> None:

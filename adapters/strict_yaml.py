@@ -20,6 +20,9 @@ Positions = dict[tuple[str | int, ...], tuple[int, int]]
 
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)")
 _DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
+_TEXT_MEANT: Final = re.compile(
+    r"but (found|got) (?!'?<(stream|document) end)|cannot start any token|(keys|values|entries) are not allowed|did not find expected"
+)
 _WORDS: Final[dict[str, JsonValue]] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
@@ -85,7 +88,8 @@ def read_yaml(data: bytes, file: str, bounds: Bounds) -> Parsed:
         endless = "end of stream" in (error.problem or "")  # what has no end is looked for where it begins
         mark = (endless and error.context_mark) or error.problem_mark or error.context_mark
         line, column = (mark.line, mark.column) if mark is not None else (0, 0)
-        raise _bad(file, line + 1, column + 1, f"YAML ({error.problem})") from None
+        hint = "; quote it, if it is meant as text" if _TEXT_MEANT.search(error.problem or "") else ""
+        raise _bad(file, line + 1, column + 1, f"YAML ({error.problem}){hint}") from None
     except (yaml.YAMLError, ValueError, OverflowError):  # the scanner lets bad escapes of characters through as ValueError
         raise _bad(file, 1, 1, "YAML of printable characters") from None
 

@@ -32,7 +32,7 @@ def cancel(id: OneId, reason: Reason, by: By = None, force: Force = False, as_js
         async with sakshi(settings) as there:
             return await there.cancel(await there.find(id), by=who, reason=reason, force=force)
 
-    _said(perform(work), "cancel", as_json=as_json)
+    _said(perform(work), "cancel", who, as_json=as_json)
 
 
 def resolve(
@@ -56,7 +56,7 @@ def resolve(
         async with sakshi(settings) as there:
             return await there.resolve(await there.find(id), resolution)
 
-    _said(perform(work), resolution.choice, as_json=as_json)
+    _said(perform(work), resolution.choice, resolution.by, as_json=as_json)
 
 
 def resolution_of(words: list[str], *, by: str, reason: str, until: str | None, force: bool) -> "Resolution":
@@ -125,7 +125,7 @@ def _within(reason: str) -> None:
         raise BadInput(f"a reason has at most {MAX_REASON} characters")
 
 
-def _said(verdict: "Verdict", verb: str, *, as_json: bool) -> None:
+def _said(verdict: "Verdict", verb: str, by: str, *, as_json: bool) -> None:
     if verdict.accepted is False:
         raise Refused(f"{verb} refused: {verdict.why}", hint=f"python starter.py status {verdict.id}")
     if as_json:
@@ -141,7 +141,10 @@ def _said(verdict: "Verdict", verb: str, *, as_json: bool) -> None:
             }
         )
     elif verdict.accepted:
-        write_text(f"{verb} accepted and recorded (unauthenticated). python starter.py watch {verdict.id}")
+        from adapters.showing.text import inert
+
+        who = f"recorded as said by {inert(by)}; nobody checked who that is"
+        write_text(f"{verb} accepted, and {who}. python starter.py watch {verdict.id}")
     else:
         write_text(f"{verb} delivered; {verdict.why}")
     stop(ExitCode.DONE if verdict.accepted else ExitCode.STOPPED_WAITING)

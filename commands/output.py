@@ -1,6 +1,7 @@
 """How a command speaks: JSON or text on stdout, errors on stderr, and the exit code.
 
-* With `--json` stdout holds the JSON and nothing else; an error is an object there too, and always text on stderr.
+* With `--json` stdout holds the JSON and nothing else; an error is an object there too, and always text on stderr. It may be a terminal:
+  what is not printable is escaped.
 * The exit code of an error is its class's own. Ctrl-C stops the waiting, never the operation.
 """
 
@@ -14,6 +15,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from domain.errors import BadInput, SakshiError
+from domain.printable import printable_json
 
 T = TypeVar("T")
 
@@ -37,7 +39,7 @@ class ExitCode(IntEnum):
 
 def write_json(value: Mapping[str, object]) -> None:
     """One JSON object, on one line."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str) + "\n")
+    sys.stdout.write(printable_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)) + "\n")
     sys.stdout.flush()
 
 

@@ -16,6 +16,7 @@ from commands.starting import duration, paths_of, read_argument, target_of
 from domain.errors import AddressError, BadInput, CredentialError, RenderError
 
 if TYPE_CHECKING:
+    from adapters.probing.consent import Consent
     from adapters.probing.naming import Asked
     from adapters.probing.probe import Report
     from adapters.result_store import ObstoreResults
@@ -49,12 +50,6 @@ def probe(
     path, contract = _contract(settings, name)
     text = path.read_text("utf-8")
     seconds = None if timeout is None else duration(timeout).total_seconds()
-    if contract.effect.cls in {"money", "destructive"} and not yes:
-        from adapters.probing.consent import refuse_grave
-
-        refuse_grave(contract.contract, contract.effect.cls)
-    if not yes and not sys.stdin.isatty():
-        raise BadInput("nobody can be asked here", hint="--yes, after reading what the contract makes: contracts show")
 
     async def work() -> "Report | None":
         async with _asked(settings, contract, input, other, target, paths_of(file or [])) as (asked, store):
@@ -70,7 +65,7 @@ def probe(
         if kept is not None:
             kept.write(json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
     write_json(shown) if as_json else write_text(probe_text(shown))
-    stop(ExitCode.ENDED_OTHERWISE if found.differs or found.broken_off else ExitCode.DONE)
+    stop(ExitCode.DONE if found.reason is None else ExitCode.ENDED_OTHERWISE)
 
 
 @contextmanager
@@ -131,16 +126,15 @@ async def _asked(
 async def _probed(
     settings: "Settings", asked: "Asked", store: "ObstoreResults", name: str, text: str, seconds: float | None, *, yes: bool
 ) -> "Report | None":
-    """Ask, and probe; None if the answer is no."""
-    import asyncio
-
+    """Show, ask, and probe; None if the answer is no."""
     from adapters.addresses import AddressRules, parse_origin
+    from adapters.cedar_gate import CedarGate
     from adapters.credentials import Credentials
     from adapters.http_provider import HttpProvider
-    from adapters.probing.consent import agreed, consent_for
+    from adapters.probing.consent import consent_for, permitted
     from adapters.probing.probe import probe as probed
     from adapters.probing.probe import time_for
-    from adapters.probing.talking import policy_of
+    from domain.call_policy import call_policy
 
     credentials = Credentials(folder=settings.secrets, embedded=settings.embedded)
 
@@ -151,9 +145,11 @@ async def _probed(
     provider = HttpProvider(credentials, AddressRules(listed=listed, loopback=settings.embedded), files=store)
     try:
         consent = consent_for(asked, account, time_for(asked.contract).total_seconds() if seconds is None else seconds)
-        provider.check(asked.contract.base(dict(asked.target)), policy_of(asked.contract, dict(asked.target), asked.tenant))
+        provider.check(asked.contract.base(dict(asked.target)), call_policy(asked.contract, dict(asked.target), asked.tenant))
         note(consent.text())
-        if not yes and not agreed(await asyncio.to_thread(_typed)):
+        gate = CedarGate(settings.policies_dir, settings.embedded, settings.local_user)
+        consent = replace(consent, judged=permitted(gate, asked, consent, embedded=settings.embedded))
+        if not yes and not await _agreed(consent):
             return None
         return await probed(asked, consent, provider, store, file=name, text=text, said=lambda what: note(f"... {what}"))
     except (AddressError, CredentialError, RenderError) as error:
@@ -162,6 +158,14 @@ async def _probed(
         await provider.aclose()
 
 
-def _typed() -> str:
+async def _agreed(consent: "Consent") -> bool:
+    """Whether a person says yes. Raises Refused, BadInput where this is nothing to be asked, or nobody is there."""
+    import asyncio
+
+    from adapters.probing.consent import agreed, refuse_grave
+
+    refuse_grave(consent)
+    if not sys.stdin.isatty():
+        raise BadInput("nobody can be asked here", hint="--yes, if all that is shown above may be done")
     note("\ntype yes to do it:")
-    return sys.stdin.readline()
+    return agreed(await asyncio.to_thread(sys.stdin.readline))

@@ -148,7 +148,9 @@ async def _again(there: "Sakshi", prefix: str, *, key: str | None, principal: st
 
 def target_of(settings: "Settings", contract: "Contract", name: str | None) -> dict[str, str]:
     """The values that the contract asks for, out of the named set, or of the one named like the provider. Raises BadInput."""
-    sets = target_sets(settings)
+    from adapters.stack_file import target_sets
+
+    sets = target_sets(settings.home if settings.embedded else None, settings.targets)
     chosen = name or contract.provider.name
     if chosen == "sim" and contract.target and chosen not in sets and settings.embedded:
         raise BadInput("the target sim is there while the embedded stack runs", hint="start it: python starter.py dev")
@@ -157,14 +159,6 @@ def target_of(settings: "Settings", contract: "Contract", name: str | None) -> d
     if chosen not in sets:
         raise BadInput(f"no target {chosen}", hint=f"there are: {', '.join(sorted(sets)) or 'none'}; SAKSHI_TARGETS sets them")
     return {key: value for key, value in sets[chosen].items() if key in contract.target}
-
-
-def target_sets(settings: "Settings") -> dict[str, dict[str, str]]:
-    """The operator's sets, and on the embedded stack `sim`, the simulator."""
-    from adapters.stack_file import running_stack
-
-    stack = running_stack(settings.home) if settings.embedded else None
-    return ({} if stack is None else {"sim": {"server": stack.simulator}}) | settings.targets
 
 
 def read_argument(text: str) -> bytes:

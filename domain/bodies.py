@@ -53,11 +53,16 @@ def header(answer: Answer, name: str) -> str:
     return ", ".join(value for key, value in answer.headers if key == name)
 
 
+def header_root(name: str) -> str:
+    """A header's name as expressions name it."""
+    return name.lower().replace("-", "_")
+
+
 def headers_root(answer: Answer) -> dict[str, JsonValue]:
     """Headers as expressions name them: lower case, `_` for `-`, repeated ones joined."""
     found: dict[str, str] = {}
     for name, value in answer.headers:
-        key = name.lower().replace("-", "_")
+        key = header_root(name)
         found[key] = f"{found[key]}, {value}" if key in found else value
     return dict(found)
 

@@ -12,13 +12,13 @@ from domain.grammar import (
     Duration,
     ExpressionMap,
     Flag,
+    FormTree,
     Lifetime,
     Matching,
     Name,
     NoExpressions,
     OneOrMore,
     OptionalTemplate,
-    OptionalTemplateMap,
     Positive,
     Strict,
     Template,
@@ -74,7 +74,7 @@ class Request(Strict):
     headers: TextMap = Field(default_factory=dict)
     redirects: Annotated[Whole, Field(le=5)] = 0
     json_body: TemplateTree = Field(default=None, alias="json")
-    form: OptionalTemplateMap = None
+    form: FormTree = None
     multipart: dict[str, Part] | None = None
     file: Name | None = None
     text: OptionalTemplate = None

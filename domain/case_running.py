@@ -11,7 +11,8 @@ from typing import Final, cast
 from pydantic import JsonValue
 
 from domain.calls import Answer as Entry
-from domain.calls import Source
+from domain.calls import Pages, Source
+from domain.calls import Request as RequestModel
 from domain.case_calls import Call
 from domain.case_matching import differences, fits
 from domain.case_scope import NOW, Known, answer_of, arrived, scope_of
@@ -24,7 +25,7 @@ from domain.expressions import Scope, first_value
 from domain.functions import TooMuch
 from domain.lookups import read_get, read_page
 from domain.matching import holds
-from domain.paging import Following, following
+from domain.paging import Following, following, next_page, page_root
 from domain.reading import Judged, Reading, answer_scope, judge, read_cancel, read_collect, read_create, read_observe
 from domain.rendering import render
 from domain.steps import read_step
@@ -81,7 +82,7 @@ def _run(contract: Contract, call: Call, case: Case, scope: Scope) -> Ran:
     asked = source.request if source else call.request
     if asked is None:
         return _inline(source, scope)
-    request = render(contract, asked, scope, accept="*/*" if source else "application/json")
+    request = _asked(contract, asked, _pages(call, source), scope, accept="*/*" if source else "application/json")
     chosen = (source,) if source else ()
     if case.lost:
         return Ran("lost", scope, request, chosen)
@@ -93,6 +94,23 @@ def _run(contract: Contract, call: Call, case: Case, scope: Scope) -> Ran:
         raise Unfit(("answer",), error.message) from None
     ran = _read(contract, call, source, answer, scope)
     return replace(ran, request=request, reached=(*chosen, *ran.reached))
+
+
+def _pages(call: Call, source: Source | None) -> Pages | None:
+    """How the pages of this call lead on."""
+    return source.pages if source else call.step.pages if call.kind == "step" and call.step else call.lookup.pages if call.lookup else None
+
+
+def _asked(contract: Contract, asked: RequestModel, pages: Pages | None, scope: Scope, *, accept: str) -> Request:
+    """The request; of a page whose address the case gives, that address, relative to the first page's."""
+    url = scope.page["next"] if isinstance(scope.page, dict) else None
+    if pages is None or not pages.next_url or url is None:
+        return render(contract, asked, scope, accept=accept)
+    if not isinstance(url, str):
+        raise Unfit(("given", "page", "next"), "the address of the page")
+    here = {**cast("dict[str, JsonValue]", scope.page), "next": None}
+    first = render(contract, asked, replace(scope, page=page_root(0)), accept=accept)
+    return next_page(contract, asked, replace(scope, page=here), url, first.url, accept=accept)
 
 
 def _source(call: Call, scope: Scope) -> Source:

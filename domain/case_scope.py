@@ -22,7 +22,6 @@ from domain.expressions import Scope
 from domain.files import files_root, format_of, made_from
 from domain.fingerprint import sha256_hex
 from domain.measuring import Measurer
-from domain.paging import page_root
 from domain.rendering import json_bytes
 from domain.steps import token_of
 from domain.templates import fill, fill_text, fill_tree
@@ -66,7 +65,7 @@ def scope_of(contract: Contract, given: Given, known: Known | None = None) -> Sc
         token=known.token or own,
         token_sent_at=first,
         call_id=known.call_id,
-        page=dict(given.page) or page_root(0),
+        page=given.page.root,
         each=given.each,
         window={"from": first, "to": last},
         phase=given.phase,

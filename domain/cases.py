@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, JsonValue, model_validator
 
-from domain.grammar import ContractName, Flag, Label, Name, OneOrMore, Strict, Whole, Word, expected
+from domain.grammar import ContractName, Flag, Label, Name, OneOrMore, Positive, Strict, Whole, Word, expected
 from domain.standing import State
 
 Headers = dict[str, Annotated[tuple[str, ...], OneOrMore()]]
@@ -25,6 +25,27 @@ class Ended(Strict):
     body: JsonValue = None
 
 
+class PageGiven(Strict):
+    """Which page is asked for, and what led to it: a cursor, or an address. One of the numbers says the other."""
+
+    next: JsonValue = None
+    index: Whole | None = None
+    number: Positive | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> "PageGiven":
+        if self.index is not None and self.number is not None and self.number != self.index + 1:
+            raise expected("a number that is one more than index", ("number",))
+        return self
+
+    @property
+    def root(self) -> JsonMap:
+        """The root `page`."""
+        later = 1 if self.next is not None else 0
+        index = self.index if self.index is not None else later if self.number is None else self.number - 1
+        return {"next": self.next, "index": index, "number": index + 1}
+
+
 class Given(Strict):
     """What is known before the exchange. A part that a case names stands in place of the example's part of that name."""
 
@@ -35,7 +56,7 @@ class Given(Strict):
     steps: dict[Name, JsonMap] = Field(default_factory=dict)
     phase: Literal["fresh", "seen", "cancelling"] = "seen"
     observed: Ended | None = None
-    page: JsonMap = Field(default_factory=dict)
+    page: PageGiven = Field(default_factory=PageGiven)
     each: JsonValue = None
     item: JsonValue = None
 

@@ -45,15 +45,16 @@ def _format(measured: Measured) -> Check:
 
 
 def _compared(expected: Expectations, name: str, wanted: str | None, found: str | None, nothing: str) -> Check:
+    here = bounded(nothing if found is None else found)
     if wanted is None:
-        return _without_value(expected, name)
+        return _without_value(expected, name, here)
     verdict = "ok" if wanted == found else "differs"
-    return Check(check=name, verdict=verdict, expected=bounded(wanted), found=bounded(nothing if found is None else found))
+    return Check(check=name, verdict=verdict, expected=bounded(wanted), found=here)
 
 
-def _without_value(expected: Expectations, name: str) -> Check:
+def _without_value(expected: Expectations, name: str, here: str | None = None) -> Check:
     if name in expected.malformed:
-        return Check(check=name, verdict="differs", expected=_UNREADABLE)
+        return Check(check=name, verdict="differs", expected=_UNREADABLE, found=here)
     if name in expected.required or name in expected.not_offered:
         return Check(check=name, verdict="differs", expected="a value, as the contract requires", found="not offered")
     return Check(check=name, verdict="not_offered")

@@ -4,7 +4,7 @@ A credential is named here and is known nowhere else; `${secret.NAME}` is a hole
 """
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -34,6 +34,11 @@ KINDS: tuple[AuthKind, ...] = ("bearer", "basic", "headers", "query", "oauth2", 
 
 class Auth(Strict):
     """How requests to one origin are authenticated. All keys empty: not at all."""
+
+    forms: ClassVar[str] = (
+        'none, {bearer: NAME}, {basic: NAME}, {headers: {X-Key: "${secret.NAME}"}}, {query: {key: "${secret.NAME}"}}, {oauth2: NAME} '
+        "or {sigv4: NAME, service: S, region: R}, where NAME is a credential's"
+    )
 
     bearer: Credential | None = None
     basic: Credential | None = None

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from domain.bodies import header_root
 from domain.calls import Request
 from domain.contract import Contract
 from domain.contract_parts import entry_lists, requests
@@ -33,7 +34,6 @@ _CREATE: Final = _GENERAL | {"token", "token_sent_at", "callback"}
 _JOB: Final = _GENERAL | {"job"}
 _ENDED: Final = _JOB | {"observed"}
 _COLLECT: Final = _ENDED | {"each"}
-
 
 
 def _steps_at(place: str, roots: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
@@ -125,6 +125,7 @@ OUR_HEADERS: Final = frozenset(
     ]
 )
 WEBHOOK_ALONE: Final = "a request that reads the state: a job that a webhook alone would end is legal, not built yet"
+_HEADERS: Final = (("headers",), ("observed", "headers"))
 _HEADER: Final = pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _PATH_TEXT: Final = pattern(r"[A-Za-z0-9/._~!$&'()*+,;=:@%-]*")
 
@@ -179,7 +180,16 @@ def _check_text(contract: Contract, text: Text) -> Iterator[Problem]:
             yield Problem(text.path, f"{root}.{member} has no {path[2]}; it has {', '.join(sorted(FACTS[root]))}")
         if root == "input" and not has_path(contract.input, path[1:]):
             yield Problem(text.path, f"the input schema has no {'.'.join(path)}")
+        if strange := _strange_header(path):
+            here, name = strange
+            yield Problem(text.path, f"{here}.{header_root(name)}, not {name}: header names are lower case with _")
     yield from _check_fallback(contract, text)
+
+
+def _strange_header(path: tuple[str, ...]) -> tuple[str, str] | None:
+    """A header that no answer has under this name, and where it would be."""
+    here = next((root for root in _HEADERS if path[: len(root)] == root and len(path) > len(root)), None)
+    return None if here is None or header_root(name := path[len(here)]) == name else (".".join(here), name)
 
 
 def _known(contract: Contract, path: Path) -> frozenset[str]:
@@ -201,7 +211,7 @@ def _check_fallback(contract: Contract, text: Text) -> Iterator[Problem]:
     path = text.expression.plain_path
     if text.template is None or text.template.one_hole or path is None or path[0] != "input":
         return
-    if not is_required(contract.input, path[1:]):
+    if has_path(contract.input, path[1:]) and not is_required(contract.input, path[1:]):
         yield Problem(text.path, f"a fallback for the optional ${{{text.expression.text}}}, as in ${{{text.expression.text} || 'none'}}")
 
 

@@ -8,11 +8,13 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import date, timedelta
 from typing import Final
 
-from domain.calls import Output
+from domain.calls import Output, State
 from domain.contract import Contract
 from domain.contract_checks import Problem
 from domain.contract_texts import Path, texts
+from domain.expressions import Scope
 from domain.grammar import parse_duration
+from domain.matching import holds
 from domain.templates import compile_template
 
 MAX_AGE: Final = timedelta(days=366)
@@ -20,6 +22,7 @@ MAX_AGE: Final = timedelta(days=366)
 ADVICE: Final = {
     "no-cases": "write NAME.cases.yaml beside it: recorded answers, and the word each must be read as",
     "entry-without-case": "add a case that this entry reads, or take the entry away",
+    "cancel-confirmed-by-gone": "say what a cancelled job shows (a 404 under phase cancelling, say), or name the phase in the entry",
     "accepted-in-vain": "take the entry of `accepts` away: what it accepts is not there",
 }
 
@@ -36,6 +39,15 @@ def accepted_in_vain(contract: Contract, *, today: date, shown: Collection[Path]
     for index, entry in enumerate(contract.accepts):
         if entry.finding not in found:
             yield Problem(("accepts", index, "finding"), f"nothing here is {entry.finding}", "accepted-in-vain")
+
+
+def gone_for_cancelled(contract: Contract) -> Iterator[Problem]:
+    """Where after a cancel a job can only be gone, and no entry says that this is meant."""
+    gone = _after_cancel(contract, "gone")
+    meant = _after_cancel(contract, "cancelled") or any("phase" in (state.when or {}) for _, state in gone)
+    if contract.cancel and gone and not meant:
+        said = "after a cancel a job is at best gone, which does not say cancelled: a human would be asked each time"
+        yield Problem(gone[0][0], said, "cancel-confirmed-by-gone")
 
 
 def unknown_accepts(contract: Contract) -> Iterator[Problem]:
@@ -80,8 +92,19 @@ def _no_failure(contract: Contract, _: date) -> Said:
 
 
 def _never_confirmed(contract: Contract, _: date) -> Said:
-    if contract.cancel and contract.observe and not {state.word for state in contract.observe.states} & {"cancelled", "gone"}:
+    if contract.cancel and contract.observe and not _after_cancel(contract, "cancelled") and not _after_cancel(contract, "gone"):
         yield ("observe", "states"), "no state confirms a cancel: a cancelled operation would wait for a human"
+
+
+def _after_cancel(contract: Contract, word: str) -> list[tuple[Path, State]]:
+    """The states of that word that an answer can have once a cancel was acknowledged."""
+    states = enumerate(contract.observe.states if contract.observe else ())
+    return [(("observe", "states", index), state) for index, state in states if state.word == word and _cancelling(state)]
+
+
+def _cancelling(state: State) -> bool:
+    wanted = {key: value for key, value in (state.when or {}).items() if key == "phase"}
+    return holds(wanted, Scope(phase="cancelling"))
 
 
 def _unchecked(contract: Contract, _: date) -> Said:
@@ -129,6 +152,13 @@ def _understated(contract: Contract, _: date) -> Said:
         yield ("effect", "class"), "the whole input is passed on, so the class read is a hope"
 
 
+def _unstated_money(contract: Contract, _: date) -> Said:
+    effect = contract.effect
+    if effect.cls == "money":
+        named = (("recipient", effect.recipient), ("amount", effect.amount))
+        yield from ((("effect", key), f"class money without {key}: policy denies it") for key, value in named if value is None)
+
+
 def _stale(contract: Contract, today: date) -> Said:
     if today - contract.provider.verified_on > MAX_AGE:
         yield ("provider", "verified_on"), "verified more than a year ago"
@@ -152,6 +182,7 @@ FINDINGS: Final[dict[str, Callable[[Contract, date], Said]]] = {
     "wide-host": _wide_host,
     "webhook-unsigned": _unsigned,
     "effect-understated": _understated,
+    "money-unstated": _unstated_money,
     "stale": _stale,
 }
 
@@ -167,6 +198,7 @@ REMEDIES: Final = {
     "wide-host": "list the hosts by name; a pattern only below a name that the provider alone can register under",
     "webhook-unsigned": "use the scheme by which the provider signs; where it has none, accept it: a delivery is only a hint to look",
     "effect-understated": "take the class of the gravest thing that the input can ask for, or pass on only what the schema names",
+    "money-unstated": "give effect.recipient and effect.amount: what class money moves is judged by both",
     "stale": "read the provider's pages again, correct what changed, and set verified_on",
 }
 """What to do about each."""

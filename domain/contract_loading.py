@@ -1,11 +1,12 @@
-"""From a parsed file, or from the ledger's canonical copy, to a contract that every check has passed, or to findings.
+"""From a parsed file, or from the ledger's canonical copy, to a contract, or to findings.
 
 * A finding names file, line, column, key and what was expected. Where a path has no place of its own (a key that is missing),
   the nearest place above it counts.
-* The same function reads both sources, so a contract that loads from the folder loads from the ledger.
+* Both sources are read by the same models; a file has to pass the checks of whole contracts too.
 """
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
 from typing import TypeVar, cast
@@ -15,11 +16,11 @@ from pydantic_core import ErrorDetails
 
 from domain.contract import Contract
 from domain.contract_checks import Problem, check_contract
-from domain.contract_findings import accepted_in_vain, remedy, safety_findings, unknown_accepts
+from domain.contract_findings import accepted_in_vain, gone_for_cancelled, remedy, safety_findings, unknown_accepts
 from domain.contract_texts import Path
 from domain.errors import BadContract, BadInput, Finding
 from domain.fingerprint import canonical
-from domain.grammar import Strict
+from domain.grammar import Strict, did_you_mean
 from domain.holes import holes
 from domain.jsontext import check_carriable
 
@@ -56,9 +57,26 @@ def validated(model: type[M], document: JsonValue, *, file: str, positions: Posi
         check_carriable(document, "the file")
         return model.model_validate(document)
     except BadInput as error:
-        raise BadContract([Finding(file, 1, 1, "", error.message)]) from None
+        raise BadContract(findings([Problem(_uncarriable(document), error.message)], file, positions)) from None
     except ValidationError as error:
         raise BadContract(findings(_translated(error, document), file, positions)) from None
+
+
+def _uncarriable(node: JsonValue) -> Path:
+    """Where the innermost value stands that canonical JSON cannot carry."""
+    match node:
+        case dict():
+            within: list[tuple[str | int, JsonValue]] = list(node.items())
+        case list():
+            within = list(enumerate(node))
+        case _:
+            return ()
+    for part, value in within:
+        try:
+            check_carriable(value)
+        except BadInput:
+            return (part, *_uncarriable(value))
+    return ()
 
 
 def holes_in(document: JsonValue, *, file: str, positions: Positions) -> list[Finding]:
@@ -80,12 +98,15 @@ def _touch(key: str, other: str) -> bool:
 
 
 def contract_from_canonical(data: bytes) -> Contract:
-    """The contract that an operation was pinned to, from the ledger's bytes. Raises BadContract."""
+    """The contract that an operation was pinned to, from the ledger's bytes. Raises BadContract.
+
+    It passed the checks of its day when it was pinned; what is checked since then is for contracts that are new.
+    """
     try:
         document = cast("JsonValue", json.loads(data))
     except ValueError:
         raise BadContract([Finding("<ledger>", 1, 1, "", "canonical JSON")]) from None
-    return parse_contract(document, file="<ledger>", positions={})
+    return validated(Contract, document, file="<ledger>", positions={}).sealed(canonical(document))
 
 
 def found_in(
@@ -98,7 +119,8 @@ def found_in(
 ) -> list[Finding]:
     """The safety findings that the contract does not accept, and advice, at their places."""
     unsafe = safety_findings(contract, today=today, shown=shown)
-    return findings((*unsafe, *accepted_in_vain(contract, today=today, shown=shown), *more), file, positions)
+    advice = (*accepted_in_vain(contract, today=today, shown=shown), *gone_for_cancelled(contract), *more)
+    return findings((*unsafe, *advice), file, positions)
 
 
 def findings(problems: Iterable[Problem], file: str, positions: Positions) -> list[Finding]:
@@ -123,23 +145,38 @@ def _place(path: Path, positions: Positions) -> tuple[int, int]:
 
 
 def _translated(error: ValidationError, document: JsonValue) -> Iterator[Problem]:
+    words: dict[Path, list[str]] = {}
     for detail in error.errors(include_url=False):
         path = tuple(_known_parts(detail["loc"], document, detail["type"]))
         context = detail.get("ctx", {})
         match detail["type"]:
             case "unknown_keys":
                 for key, hint in cast("dict[str, str]", context["hints"]).items():
-                    yield Problem((*path, key), f"no such key{hint}; known here: {context['known']}", "unknown-key")
+                    yield Problem((*path, key), f"no such key{hint}; {context['known']}", "unknown-key")
             case "expected":
                 yield Problem((*path, *cast("Path", context["path"])), str(context["what"]))
+            case "literal_error":
+                words.setdefault(path, []).append(str(context["expected"]))
             case _:
                 yield Problem(path, _said(detail))
+    yield from (Problem(path, _one_of(lists, _at(document, path))) for path, lists in words.items())
+
+
+def _one_of(lists: Iterable[str], given: JsonValue) -> str:
+    """Several lists of words for one value (a call's own, and those of every call) are one list."""
+    known = list(dict.fromkeys(word for words in lists for word in re.split(", | or ", words)))
+    near = did_you_mean(given, [word.strip("'") for word in known]) if isinstance(given, str) else ""
+    return f"one of {', '.join(known)}{near}"
+
+
+def _at(node: JsonValue, path: Path) -> JsonValue:
+    """The value at a path that the file has."""
+    for part in path:
+        node = cast("Mapping[str | int, JsonValue]", node)[part]
+    return node
 
 
 def _said(detail: ErrorDetails) -> str:
-    context = detail.get("ctx", {})
-    if detail["type"] == "literal_error":
-        return f"one of {context['expected']}"
     said = _WORDS.get(detail["type"])
     return f"expected {said}" if said and detail["type"] != "missing" else said or detail["msg"]
 

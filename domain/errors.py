@@ -23,7 +23,7 @@ HTTP library. Only `activities/failures.py` turns these into Temporal's.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 class SakshiError(Exception):
@@ -123,10 +123,20 @@ class RenderError(SakshiError):
     exit_code = 2
 
 
+CredentialFault = Literal["absent", "record", "origin", "tenant", "scheme", "token"]
+"""Why a credential can't be sent: it is not there, its record can't be used, the record has another origin, tenant or scheme than is
+asked for, or no token is given for it."""
+
+
 class CredentialError(SakshiError):
-    """A credential is missing, malformed, or not allowed to go to an origin."""
+    """A credential is missing, malformed, or not allowed to go to an origin. `origin`: where it should have gone."""
 
     code = "credential"
+
+    def __init__(self, message: str, *, hint: str = "", fault: CredentialFault = "record", origin: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.fault: CredentialFault = fault
+        self.origin = origin
 
 
 class AddressError(SakshiError):

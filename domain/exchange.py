@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, cast
 
+from domain.errors import CredentialFault
 from domain.fingerprint import sha256_hex
 
 Fault = Literal["cut", "oversized", "encoding", "slow", "undecodable"]
@@ -126,12 +127,14 @@ class Answer:
 class NoAnswer:
     """No status line came. `sent` is False only if it is proven that no byte of the request left.
 
-    `wait_ms`: the provider has said that it takes nothing for so long.
+    `wait_ms`: the provider has said that it takes nothing for so long. `fault` and `origin`: what kept a credential from going where.
     """
 
     word: NotSent | Lost
     sent: bool
     wait_ms: int | None = None
+    fault: CredentialFault | None = None
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,10 @@ MAX_EXPRESSION: Final = 4_096
 
 _QUOTED: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?P<literal>(?:\\.|[^`\\])*)`""", re.DOTALL)
 
+_DASHED: Final = re.compile(r"\bheaders\.([A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)+)")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*(?:-[A-Za-z_]\w*)+")
+_SIGNS: Final = re.compile(r"[\w)\]]\s*[-+*/%]\s*[\w(]")
+
 Node = dict[str, Any]
 """A node of jmespath's syntax tree: `type`, `children`, and `value` where it has one."""
 
@@ -114,7 +118,8 @@ def compile_expression(text: str) -> Expression:
         paths = frozenset(_paths(tree))
         _check_functions(tree)
     except jmespath.exceptions.JMESPathError as error:
-        raise BadExpression(f"a JMESPath expression ({str(error).splitlines()[0]})") from None
+        said = str(error).splitlines()[0]
+        raise BadExpression(f"a JMESPath expression ({said}{_meant(text)})") from None
     except NotReadable:
         raise BadExpression("a JMESPath expression (a literal in backticks must be JSON)") from None
     except (RecursionError, ValueError, IndexError):
@@ -231,6 +236,16 @@ def _lead(node: Node) -> tuple[tuple[str, ...], bool]:
         if not whole or node["type"] in _INNER:
             return found, False
     return found, True
+
+
+def _meant(text: str) -> str:
+    """What somebody meant who wrote what does not parse."""
+    bare = _QUOTED.sub("''", text)
+    if dashed := _DASHED.search(bare):
+        return f"; header names are lower case with _: headers.{dashed[1].lower().replace('-', '_')}"
+    if name := _NAME.search(bare):
+        return f'; a name with - stands in double quotes: "{name[0]}"'
+    return "; there is no arithmetic" if _SIGNS.search(bare) else ""
 
 
 def _check_literals(text: str) -> None:

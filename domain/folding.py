@@ -115,6 +115,8 @@ def _noted(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str,
             return {"retried_by": evidence.other}
         case StepOutcome(meaning="done"):
             return left_late(standing, evidence)
+        case StepOutcome(meaning="leftover") if standing.state in {"approved", "create_pending"}:
+            return {}  # whether to create again is for a human to say: only its owner gives up what a new generation waits for
         case StepOutcome(meaning="undone" | "undo_again" | "leftover"):
             # Of an operation at work it is a fact from beside the story: when what is sent next stays as it was.
             undone = stepped(standing, evidence, entry)

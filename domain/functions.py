@@ -5,6 +5,7 @@ what it cannot take raises, and an expression that raises has no value.
 * Time is only ever an argument: nothing here looks at a clock.
 """
 
+import difflib
 import hashlib
 import json
 from collections.abc import Sequence
@@ -26,6 +27,10 @@ MAX_BUILT: Final = MAX_NODES + 50_000
 """A whole answer can be taken as a value, if it can be read at all; doubling it can't."""
 CHARACTERS: Final = 64
 """So many characters count as one element: 16 MiB of text fit."""
+ARITHMETIC: Final = frozenset(
+    ["add", "plus", "subtract", "minus", "multiply", "times", "mul", "product", "divide", "div", "mod", "modulo", "round", "pow"]
+)
+"""What people call functions that the language does not have, and is not going to."""
 UNIX_FROM: Final = 1_000_000_000
 """From here on a number that stands for a time is Unix time; below it is a count of seconds."""
 
@@ -153,7 +158,9 @@ class Functions(jmespath.functions.Functions):
         """Raise a JMESPathError if there is no such function, or not with that many arguments."""
         table = cast("dict[str, dict[str, Sequence[dict[str, object]]]]", self.FUNCTION_TABLE)
         if name not in table:
-            raise jmespath.exceptions.UnknownFunctionError(f"Unknown function: {name}()")
+            near = difflib.get_close_matches(name, table, 1)
+            hint = "; there is no arithmetic" if name in ARITHMETIC else f"; did you mean {near[0]}?" if near else ""
+            raise jmespath.exceptions.UnknownFunctionError(f"Unknown function: {name}{hint}")
         wanted = table[name]["signature"]
         if arguments != len(wanted) and not (wanted[-1].get("variadic") and arguments > len(wanted)):
             raise jmespath.exceptions.ArityError(len(wanted), arguments, name)

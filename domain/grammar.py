@@ -8,6 +8,7 @@
 
 import difflib
 import re
+from collections.abc import Iterable
 from datetime import date, timedelta
 from enum import Enum
 from typing import Annotated, Any, ClassVar, Final, cast
@@ -42,6 +43,11 @@ _DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
 _SIZE: Final = re.compile(r"([0-9]{1,12})(B|KiB|MiB|GiB)")
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean ...?` where one of the known words is near; else nothing."""
+    return "".join(f"; did you mean {near}?" for near in difflib.get_close_matches(word, list(known), 1))
+
+
 class Kind(Enum):
     """What the texts of a field are."""
 
@@ -59,17 +65,22 @@ class Strict(BaseModel):
     """A map with closed keys."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True, validate_by_name=False)
+    forms: ClassVar[str] = ""
+    """The ways to write it, where its keys are alternatives: said in place of a list of keys."""
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, value: Any) -> Any:
         if not isinstance(value, dict):
+            if cls.forms and not isinstance(value, cls):
+                raise expected(cls.forms)
             return value
         known = sorted(field.alias or name for name, field in cls.model_fields.items())
         unknown = [str(key) for key in cast("dict[str, object]", value) if key not in known]
         if unknown:
-            hints = {key: "".join(f"; did you mean {near}?" for near in difflib.get_close_matches(key, known, 1)) for key in unknown}
-            raise PydanticCustomError("unknown_keys", "one of the known keys", {"hints": hints, "known": ", ".join(known)})
+            hints = {key: did_you_mean(key, known) for key in unknown}
+            told = f"expected {cls.forms}" if cls.forms else f"known here: {', '.join(known)}"
+            raise PydanticCustomError("unknown_keys", "one of the known keys", {"hints": hints, "known": told})
         return cast("object", value)
 
 
@@ -169,8 +180,15 @@ def _templates(value: JsonValue) -> JsonValue:
 
 def _minor(value: JsonValue) -> JsonValue:
     whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-    if not whole and not (isinstance(value, str) and compile_template(value).holes):
+    if not whole and not (isinstance(_templates(value), str) and compile_template(str(value)).holes):
         raise expected("whole minor units, or a template that gives them")
+    return value
+
+
+def _form(value: JsonValue) -> JsonValue:
+    _templates(value)
+    if not isinstance(value, dict | None) and not (isinstance(value, str) and compile_template(value).one_hole):
+        raise expected("a map of fields, or one hole that gives it")
     return value
 
 
@@ -216,8 +234,8 @@ Template = Annotated[str, AfterValidator(_templates), Kind.TEMPLATE]
 OptionalTemplate = Annotated[str | None, AfterValidator(_templates), Kind.TEMPLATE]
 TemplateTree = Annotated[JsonValue, AfterValidator(_templates), Kind.TEMPLATE]
 TemplateMap = Annotated[dict[str, JsonValue], AfterValidator(_templates), Kind.TEMPLATE]
-OptionalTemplateMap = Annotated[dict[str, JsonValue] | None, AfterValidator(_templates), Kind.TEMPLATE]
 TextMap = Annotated[dict[str, str], AfterValidator(_templates), Kind.TEMPLATE]
+FormTree = Annotated[JsonValue, AfterValidator(_form), WithJsonSchema({"type": ["object", "string"]}), Kind.TEMPLATE]
 OptionalTexts = Annotated[dict[str, str] | None, AfterValidator(_templates), Kind.TEMPLATE]
 Minor = Annotated[JsonValue, AfterValidator(_minor), WithJsonSchema({"type": ["integer", "string"]}), Kind.TEMPLATE]
 Lifetime = Annotated[str | None, AfterValidator(_templates), AfterValidator(_lifetime), Kind.TEMPLATE]

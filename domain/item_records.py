@@ -9,8 +9,10 @@
 import codecs
 import csv
 import json
+import operator
 import re
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Final, Literal, Protocol, cast
 
 from pydantic import JsonValue
@@ -154,17 +156,20 @@ class _Rows:
         if self._held < self._need and not last:
             return
         text = "".join(self._parts)
-        lines, taken = _WholeLines(text, last=last), 0
+        # One line after the other: a list of the lines of one long field takes thirty times their length.
+        whole, taken = len(text) if last else text.rfind("\n") + 1, 0
+        lines = map(_line, _LINE.finditer(text, 0, whole))
+        reader = csv.reader(lines if last else chain(lines, iter(_dry, "")), strict=True)
         try:
-            for row in csv.reader(lines, strict=True):
-                taken = lines.at
+            for row in reader:
+                taken = reader.line_num
                 if row:
                     yield from self._row(row)
         except _Dry:
             pass
         except csv.Error as error:
             raise NotReadable(str(error).partition(" - ")[0]) from None
-        rest = text[taken:]
+        rest = text[next(islice(_LINE.finditer(text), taken - 1, None)).end() if taken else 0 :]
         if len(rest) > self._limits.record:
             raise NotReadable(f"a row of more than {self._limits.record} characters")
         self._parts, self._held = [rest], len(rest)
@@ -181,25 +186,12 @@ class _Rows:
             yield cast("JsonValue", dict(zip(self._header, row, strict=True)))
 
 
-class _WholeLines:
-    """The lines of a text one by one; `at` is where the next begins. Only of the last text is what has no end of line one."""
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_line = operator.itemgetter(0)
 
-    def __init__(self, text: str, *, last: bool) -> None:
-        self.at = 0
-        self._text, self._last = text, last
 
-    def __iter__(self) -> "_WholeLines":
-        return self
-
-    def __next__(self) -> str:
-        start = self.at
-        end = self._text.find("\n", start) + 1 or (len(self._text) if self._last else 0)
-        if end > start:
-            self.at = end
-            return self._text[start:end]
-        if self._last:
-            raise StopIteration
-        raise _Dry
+def _dry() -> str:
+    raise _Dry
 
 
 def _kept(digits: str) -> str:
@@ -210,6 +202,7 @@ def _not_json(word: str) -> JsonValue:
     raise NotReadable(f"{word} is not JSON")
 
 
+_NUMBER_GOES_ON: Final = re.compile(r"\.?|[eE][+-]?")
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _end_of: Final = json.JSONDecoder(parse_int=_kept, parse_float=_kept, parse_constant=_not_json).raw_decode
 """Only where a value ends is asked; an int of a hundred thousand digits is then never made."""
@@ -285,8 +278,8 @@ class _Elements:
             if last:
                 raise NotReadable("not JSON") from None
             return None
-        # A number that goes up to the end of what has come may go on.
-        return end if end < len(text) or last else None
+        # A number that goes up to the end of what has come may go on: so may the 1 of a `1.`, and of a `1e-`.
+        return end if last or _NUMBER_GOES_ON.fullmatch(text, end) is None else None
 
 
 def _skip(text: str, at: int) -> int:

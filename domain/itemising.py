@@ -26,6 +26,7 @@ from domain.item_keys import Keys, key_text
 from domain.item_records import RecordFormat, Records
 from domain.jsontext import NotReadable
 from domain.matching import holds
+from domain.printable import printable_json
 from domain.reading import words_of
 
 MAX_ITEMS: Final = 4_000_000
@@ -145,7 +146,9 @@ class ItemCounter:
         self, key: str | None, outcome: str, error: str | None = None, output: str | None = None, record: int | None = None
     ) -> None:
         """Write one item down."""
-        line = _inert(json.dumps({"key": key, "outcome": outcome, "error": error, "output": output, "record": record}, ensure_ascii=False))
+        line = printable_json(
+            json.dumps({"key": key, "outcome": outcome, "error": error, "output": output, "record": record}, ensure_ascii=False)
+        )
         size = len(line.encode("utf-8")) + 1
         if self.tally.listed >= MAX_LISTED or self._bytes + size > MAX_LISTED_BYTES:
             self.tally.unlisted += 1
@@ -197,11 +200,6 @@ class ItemSink:
         except NotReadable as error:
             self._counter.tally.problems.append(f"{self._output} can't be read as items after {self._number} of them: {error}")
             self._records = None
-
-
-def _inert(line: str) -> str:
-    """The same JSON, with an escape for all that is not printable, which only stands within its texts."""
-    return line if line.isprintable() else "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in line)
 
 
 def _key_of(expressions: tuple[str, ...], scope: Scope) -> str | None:

@@ -228,4 +228,7 @@ def why_of(standing: Standing) -> str | None:
         particular = standing.counted
     if standing.violation is not None and "why" in standing.violation:
         particular = str(standing.violation["why"])
+    if standing.state == "result_unavailable" and standing.verdict is None and not standing.seen and standing.job_id is not None:
+        unseen = f"it was never seen; is the job's id ({standing.job_id}) the one that its address needs?"
+        particular = f"{particular}; {unseen}" if particular else unseen
     return ": ".join(part for part in (why_it_waits(standing), particular) if part) or None

@@ -78,7 +78,8 @@ def weigh(said: Said, counts: ProviderCounts, tally: Tally | None = None, submit
     if explained(tally, submitted, counts):
         words["unprocessed"] += missing
         missing = 0
-    doubt = bool(tally.unread or missing or tally.problems) or (said != "succeeded" or _others(words)) and _is_open(tally, submitted, counts)
+    open_ = (said != "succeeded" or _others(words) > 0) and _is_open(tally, submitted, counts)
+    doubt = open_ or bool(tally.unread or missing or tally.problems)
     outcome, against = _with_verdict(said, _outcome(words, doubt=doubt))
     reasons = (*_of_items(tally, submitted, missing), *_of_counts(words, submitted, counts), *against)
     return Weighed(outcome, reasons, bool(reasons), _summary(tally, submitted, words, missing, reasons))

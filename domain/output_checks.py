@@ -1,13 +1,18 @@
 """What is wrong with the outputs of a contract: keys that say nothing where they stand, and what could never come out whole."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from domain.calls import Output, Source
+from pydantic import JsonValue
+
+from domain.calls import Output, Source, Verify
 from domain.contract import Contract
 from domain.contract_texts import Path
 from domain.errors import BadInput
+from domain.expectations import count_of, digest_of
+from domain.expressions import compile_expression
 from domain.input_schema import check_schema
+from domain.templates import compile_template
 
 COUNTED: Final = frozenset({"csv", "jsonl"})
 """Formats of which each page has rows that can be counted."""
@@ -32,12 +37,35 @@ def _output(contract: Contract, path: Path, output: Output) -> Iterator[tuple[Pa
         yield (*path, "name"), "no name without each"
     if output.refresh == "observe" and contract.observe is None:
         yield (*path, "refresh"), "none, where there is no observe that could renew an address"
+    if output.verify:
+        yield from _constants((*path, "verify"), output.verify)
     try:
         check_schema((output.verify.schema_ if output.verify else None) or {})
     except BadInput as error:
         yield (*path, "verify", "schema"), error.message
     for index, source in enumerate(output.source):
         yield from _pages((*path, "from", index, "pages"), output, source)
+
+
+def _constants(path: Path, verify: Verify) -> Iterator[tuple[Path, str]]:
+    """A text without a hole that no result could ever be: most often an expression that was meant."""
+    kinds: dict[str, tuple[JsonValue, Callable[[JsonValue], object], str]] = {
+        "bytes": (verify.bytes, count_of, "a number"),
+        "records": (verify.records, count_of, "a number"),
+        "sha256": (verify.sha256, digest_of, "a SHA-256"),
+    }
+    for name, (value, read, what) in kinds.items():
+        if value is None or read(value) is not None or (isinstance(value, str) and compile_template(value).holes):
+            continue
+        meant = f'; did you mean "${{{value}}}"?' if isinstance(value, str) and _is_path(value) else ""
+        yield (*path, name), f"{what}, or a template that gives it{meant}"
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return bool(compile_expression(text).paths)
+    except BadInput:
+        return False
 
 
 def _pages(path: Path, output: Output, source: Source) -> Iterator[tuple[Path, str]]:

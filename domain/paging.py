@@ -6,6 +6,7 @@
   origins as every address that is called.
 """
 
+import base64
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from domain.rendering import MAX_URL, render
 
 MAX_CURSOR: Final = 8_192
 """Characters of a cursor as JSON. A longer one cannot be followed."""
+_MARK: Final = 8
+"""Bytes of a digest that tell ten thousand of one walk apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,12 @@ def following(pages: Pages, scope: Scope) -> Following | None:
     """What leads on from the page whose answer is in `scope`; None if that cannot be read. Raises TooMuch."""
     more = pages.more is None or holds(pages.more, scope)
     if pages.next:
-        cursor = first_value(pages.next, scope)
+        cursor = _some(first_value(pages.next, scope))
         if len(json.dumps(cursor)) > MAX_CURSOR:
             return None
         return Following(next=cursor, more=more and cursor is not None)
     if pages.next_url:
-        url = first_value(pages.next_url, scope)
+        url = _some(first_value(pages.next_url, scope))
         if not isinstance(url, str | None) or len(url or "") > MAX_URL:
             return None
         return Following(next_url=url, more=more and url is not None)
@@ -61,6 +64,11 @@ def following(pages: Pages, scope: Scope) -> Following | None:
             return None
         return Following(more=more and _index(scope) + 1 < (1 if count is None else count))
     return Following(more=pages.more is not None and more)
+
+
+def _some(value: JsonValue) -> JsonValue:
+    """An empty text is no cursor and no address: many providers end their pages with one."""
+    return None if value == "" else value
 
 
 def _index(scope: Scope) -> int:
@@ -73,16 +81,30 @@ def _index(scope: Scope) -> int:
 
 @dataclass
 class Trail:
-    """The cursors and addresses that led from page to page. Counted pages have none, and end by their count or limit."""
+    """The cursors and addresses that led from page to page. Counted pages have none, and end by their count or limit.
+
+    Whoever goes on where another stopped has to know them too: `kept` is all of them as text, `resumed` the reverse.
+    """
 
     seen: set[bytes] = field(default_factory=set[bytes])
+
+    @property
+    def kept(self) -> str:
+        """All of them."""
+        return base64.b64encode(b"".join(self.seen)).decode("ascii")
+
+    @classmethod
+    def resumed(cls, kept: str) -> "Trail":
+        """The trail that was kept."""
+        marks = base64.b64decode(kept)
+        return cls({marks[at : at + _MARK] for at in range(0, len(marks), _MARK)})
 
     def leads_back(self, step: Following) -> bool:
         """Whether `step` leads to a page that was read already. It is remembered."""
         if step.next is None and step.next_url is None:
             return False
         written = json.dumps([step.next, step.next_url], sort_keys=True).encode()
-        mark = hashlib.sha256(written).digest()[:16]
+        mark = hashlib.sha256(written).digest()[:_MARK]
         back = mark in self.seen
         self.seen.add(mark)
         return back

@@ -1,13 +1,15 @@
 """Which objects a result has: each output is one, or with `each` one per element of a list.
 
 * A plan is made from what the contract says and from the answer that ended the waiting, before anything is fetched. The same answer
-  gives the same plan, so a later attempt finds what an earlier one staged: a piece is known by its output and its name.
+  gives the same plan, so a later attempt finds what an earlier one staged: a piece is known by its output and its name. Where elements
+  have no names, their numbers mean something in that one list only: of another list, in whatever order, none was staged.
 * An output whose `when` does not hold is *empty*, and so is one with a list of no elements: both are said, neither is passed over.
 * A name comes from a stranger. What is kept of it is safe as a file's name, is never a path, and is another for every other name: what
   has no place in it is percent-encoded, what is too long ends in its digest. Two elements of one name are an error, and so are more
   objects than one operation keeps: which of them would have been the result, nobody could say.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -33,12 +35,13 @@ LONGEST_S: Final = 10 * 365 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One object that is to be stored. `element`: its name within an output with `each`, made safe."""
+    """One object that is to be stored. `element`: its name within an output with `each`, made safe. `listed`: the list that numbers it."""
 
     output: str
     model: Output
     element: str | None = None
     each: JsonValue = None
+    listed: str = ""
 
     @property
     def name(self) -> str:
@@ -48,7 +51,7 @@ class Piece:
     @property
     def mark(self) -> str:
         """What tells it from every other piece of the operation, as part of a key."""
-        return sha256_hex(self.name.encode())[:32]
+        return sha256_hex(f"{self.name}{self.listed}".encode())[:32]
 
     def scope(self, scope: Scope) -> Scope:
         """The roots that its templates know."""
@@ -94,13 +97,14 @@ def _pieces(name: str, output: Output, scope: Scope, room: int) -> Iterator[Piec
     elements = _elements(name, output, scope)
     if len(elements) > room:
         raise _Impossible(f"{name}: the answer names {len(elements)} elements; {_TOO_MANY}")
+    listed = "" if output.name else f"@{sha256_hex(json.dumps(elements, sort_keys=True).encode())}"
     named: dict[str, int] = {}
     for number, element in enumerate(elements, start=1):
         safe = _name_of(name, output, scope, element, number)
         if safe in named:
             raise _Impossible(f"{name}: the elements {named[safe]} and {number} have one name, {safe}")
         named[safe] = number
-        yield Piece(name, output, safe, element)
+        yield Piece(name, output, safe, element, listed)
 
 
 _TOO_MANY: Final = f"one operation keeps {MAX_OBJECTS} objects at most"

@@ -131,8 +131,11 @@ def _body(request: RequestModel, scope: Scope) -> tuple[str | None, bytes | tupl
                 raise RenderError("the whole body has no value")
             return "application/json", json_bytes(value)
         case "form":
-            tree = _mapping(fill_tree(dict(request.form or {}), scope))
-            pairs = [pair for name, value in tree.items() for pair in _nested(name, value)]
+            tree = request.form or {}
+            value = fill(tree, scope) if isinstance(tree, str) else fill_tree(tree, scope)
+            if not isinstance(value, dict):
+                raise RenderError(f"{tree} is no map of fields, which a form is")
+            pairs = [pair for name, item in value.items() for pair in _nested(name, item)]
             return "application/x-www-form-urlencoded", _encoded(pairs).encode("ascii")
         case "multipart":
             return _multipart(request.multipart or {}, scope)

@@ -29,7 +29,7 @@ def check_steps(contract: Contract, found: tuple[Text, ...]) -> Iterator[tuple[P
         seen.add(step.step)
         yield from _check_step(path, step)
     for text in found:
-        yield from _check_text(contract, text)
+        yield from _check_text(contract, text, seen)
     yield from _check_token(contract, found)
 
 
@@ -54,9 +54,8 @@ def _pages(pages: Pages) -> Iterator[str]:
         yield f"how a page leads on: {', '.join(ONE_WAY)} or more"
 
 
-def _check_text(contract: Contract, text: Text) -> Iterator[tuple[Path, str]]:
+def _check_text(contract: Contract, text: Text, everywhere: set[str]) -> Iterator[tuple[Path, str]]:
     known = {step.step: step for step in known_at(contract, text.path)}
-    everywhere = {step.step for _, step in steps(contract)}
     for path in sorted(text.expression.paths):
         if path[0] != "steps" or len(path) == 1:
             continue

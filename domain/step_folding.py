@@ -33,18 +33,17 @@ def stepped(standing: Standing, step: StepOutcome, entry: Entry) -> dict[str, ob
                 change["flags"] = (*standing.flags, Flag(word="leftovers", since=step.at, why=why))
         case "violation":
             change["violation"] = step.violation
-        case "again" | "refused" | "undo_again":
+        case _:  # not yet, or never: why is all that changes
             change["why"] = step.words.message or step.words.reason or step.words.code or standing.why
-        case _:
-            pass
     return change
 
 
 def left_late(standing: Standing, step: StepOutcome) -> dict[str, object]:
     """What a step left that was done too late to count, or by whoever no longer owns the operation."""
     same = [*standing.leftovers, Leftover(generation=standing.generation, step=step.step, steps=standing.steps)]
-    known = step.saved is None or any((one.generation, one.step, one.saved) == _named(step) for one in same)
-    if known or step.step not in standing.facts.undo:
+    if step.saved is None or step.step not in standing.facts.undo:
+        return {}
+    if any((one.generation, one.step, one.saved) == _named(step) for one in same):
         return {}
     idle = standing.clean if standing.final else step.generation == standing.generation
     if idle and standing.effect != "made":

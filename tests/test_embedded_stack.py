@@ -42,7 +42,13 @@ def test_an_operation_is_run_to_its_verified_result_and_everything_can_be_looked
     assert verified.code == 0, verified.out
     assert verified.json["items"][0]["witnesses"] > 0
     assert not installed.run("--key", "first", polls=2, rows=20).json["created"]
-    assert installed.run("--key", "first", polls=3, rows=20).code == 3
+    other = installed.run("--key", "first", polls=3, rows=20)
+    assert other.code == 3
+    assert f"the key first is of {id}, with another input" in other.err
+    strangers = installed.run("--key", "first", "--principal", "eve", polls=3, rows=20)
+    assert strangers.code == 3
+    assert "this id or key is taken" in strangers.err
+    assert id not in strangers.err + strangers.out
 
 
 def test_waiting_can_be_stopped_by_time_and_the_operation_goes_on_until_it_is_cancelled(installed: Installation):
@@ -61,7 +67,8 @@ def test_waiting_can_be_stopped_by_time_and_the_operation_goes_on_until_it_is_ca
     assert again.json["retry_of"] == id
     assert installed("status", id, "--json").json["retried_by"] == again.json["id"]
     assert installed("run", "--again", again.json["id"], "--reason", "and again", "--json").code == 3
-    installed("cancel", again.json["id"], "--reason", "tidy")
+    told = installed("cancel", again.json["id"], "--by", "ada", "--reason", "tidy").out
+    assert told.startswith("cancel accepted, and recorded as said by ada; nobody checked who that is. ")
 
 
 def test_ctrl_c_stops_the_waiting_and_not_the_operation(installed: Installation):

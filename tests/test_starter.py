@@ -45,6 +45,8 @@ def with_target(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["run", "acme.report.create", "--input", "{}"], "acme.reports.create"),
         (["run", "sim.reports.create@9", "--input", "{}"], "sim.reports.create@9"),
+        (["run", "mine/sim.reports.create.yaml", "--input", "{}"], "SAKSHI_CONTRACTS_DIR"),
+        (["run", "sim.reports.create.yaml", "--input", "{}"], "the name of a contract in "),
         (["run", "sim.reports.create"], "--input"),
         (["run"], "--again"),
         (["run", "sim.reports.create", "--again", "x", "--input", "{}"], "--again"),
@@ -93,7 +95,6 @@ def with_target(monkeypatch: pytest.MonkeyPatch) -> None:
         (["resolve", "x", "abandon", "--until", "5m", "--reason", "r"], "--until"),
         (["list", "--state", "dreaming"], "dreaming"),
         (["contracts", "show", "sim.reports.creat"], "sim.reports.create"),
-        (["contracts", "check", "no-such.yaml"], "no-such.yaml"),
         (["frobnicate"], "frobnicate"),
         (["status"], "ID"),
         (["list", "--limit", "many"], "--limit"),
@@ -107,6 +108,13 @@ def test_bad_input_is_one_clear_message_and_exit_2(typed: Typed, monkeypatch: py
     assert said.err.startswith("error: ")
     assert "Traceback" not in said.err
     assert said.out == "" or "--json" in words
+
+
+def test_a_contract_file_that_cannot_be_read_is_a_finding_beside_those_of_other_files(typed: Typed):
+    said = typed("contracts", "check", "no-such.yaml", "contracts/acme.reports.create.yaml")
+    assert (said.code, said.err) == (2, "")
+    assert "no-such.yaml:1:1: cannot read no-such.yaml" in said.out
+    assert "2 file(s)" in said.out
 
 
 @pytest.mark.parametrize("more", [[], ["--target", "sim"]])
@@ -222,3 +230,18 @@ def test_doctor_says_what_is_missing_and_what_to_do(typed: Typed):
     assert levels["ledger"] == levels["policies"] == levels["contracts"] == "good"
     assert levels["temporal"] == "wrong"
     assert "starter.py dev" in typed("doctor").out
+
+
+def test_doctor_tells_a_record_for_another_origin_and_folds_what_nobody_used(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with_target(monkeypatch)
+    file = tmp_path / "home" / "secrets" / "sim"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"scheme": "bearer", "value": "x-1", "account": "a", "origins": ["http://localhost:1"], "tenants": ["local"]}')
+    file.chmod(0o644)
+    told = [item for item in typed("doctor", "--json").json["items"] if item["what"] == "credentials"]
+    assert [item["level"] for item in told] == ["note"] * 3
+    origin, mode, folded = told
+    assert origin["said"].startswith("credential sim is not for http://127.0.0.1:1 (its origins: http://localhost:1); used by sim.")
+    assert mode["hint"] == f"chmod 600 {file}"
+    assert "credentials of contracts that were never used are not there: " in folded["said"]
+    assert f"{tmp_path}/home/secrets/NAME" in folded["hint"]

@@ -10,7 +10,7 @@ from adapters.probing.talking import Talk, Unsent
 from adapters.probing.watching import Watching, read_once
 from domain.contract import Contract
 from domain.exchange import NoAnswer
-from domain.reading import Reading, read_cancel
+from domain.reading import DEFAULT, Reading, read_cancel
 from domain.stages import Cancel
 
 TRIES: Final = 4
@@ -73,16 +73,18 @@ class Cancelling:
         if job.ended is None and read.reading is not None and read.reading.meaning == "going":
             did = f"answered as ended, and the status is {plain(read.reading.remote_state)}"
             self._findings.say("cancel.acknowledged", "differs", says=says, did=did, seen=[*first.seen, read.seen])
-        elif job.ended in ("cancelled", "gone"):
-            did = f"answered as ended; the status is {job.ended}"
+        elif job.ended == "cancelled":
+            did = "answered as ended; the status is cancelled"
             for name in ("cancel.acknowledged", "cancel.confirmed"):
                 self._findings.say(name, "ok", says="cancelled", did=did, seen=[*first.seen, read.seen])
         else:
-            self._ended_before()
+            self.untried(job)
 
-    def _ended_before(self) -> None:
+    def untried(self, job: Job) -> None:
+        """Nothing was found out by a job that goes on no more, or of which nobody knows whether it does."""
+        did = job.unread if job.ended is None else "the job ended before its cancel: give an input whose job takes longer"
         for name in ("cancel.acknowledged", "cancel.confirmed", "cancel.repeatable"):
-            self._findings.say(name, "not_tried", did="the job ended before its cancel: give an input whose job takes longer")
+            self._findings.say(name, "not_tried", did=did)
 
     async def _twice(self, job: Job) -> None:
         says = "repeatable: true"
@@ -105,9 +107,13 @@ class Cancelling:
         watching, within = Watching(self._talk, self._findings, observe, job), self._talk.span("cancel")
         cut = within.total_seconds() > self._talk.left
         await watching.until_ended(within)
-        says, newest = f"cancelled within {within.total_seconds():g}s", self._findings.exchanges[-1]
-        if job.ended in ("cancelled", "gone"):
-            self._findings.say(name, "ok", says=says, did=f"the state is {job.ended}", seen=[newest])
+        says, newest = f"cancelled within {within.total_seconds():g}s", self._findings.newest
+        if job.ended == "cancelled":
+            self._findings.say(name, "ok", says=says, did="the state is cancelled", seen=[newest])
+        elif job.lost is not None:
+            did = f"acknowledged, and then answered as {job.lost}, which an operation takes for a lost job and not for a cancelled one: "
+            did += "if it is one, an earlier entry with `phase: cancelling` has to say so"
+            self._findings.say(name, "differs", says=says, did=did, seen=[*first.seen, newest])
         elif job.ended is not None:
             did = f"acknowledged, and then the job has {job.ended} (if it was about to end by itself, try an input whose job takes longer)"
             self._findings.say(name, "differs", says=says, did=did, seen=[*first.seen, newest])
@@ -123,7 +129,7 @@ class Cancelling:
         if self._cancel.destroys_finished_jobs:
             self._findings.say(name, "not_offered", says="destroys_finished_jobs: true", did="a finished job is left alone")
             return
-        if observe is None or job.ended in (None, "gone") or job.id is None:
+        if observe is None or job.ended is None or job.id is None:
             return
         answered = await self._ask(job, "cancel what has ended")
         says = "destroys_finished_jobs: false"
@@ -145,11 +151,10 @@ class Cancelling:
     async def _ask(self, job: Job, call: str) -> Answered:
         """One cancel. After a lost answer it is sent again only where the contract lets it be."""
         scope = replace(job.scope, call_id=f"{job.scope.call_id}.cancel", phase=job.phase)
-        known = await self._talk.before("cancel", self._cancel.before, scope, "cancel") if self._cancel.before else scope
-        request = known if isinstance(known, Unsent) else await self._talk.made(self._cancel.request, known)
-        if isinstance(known, Unsent) or isinstance(request, Unsent):
-            why = known.why if isinstance(known, Unsent) else request.why if isinstance(request, Unsent) else ""
-            return Answered((), why=f"nothing was sent: {why}")
+        ready = await self._talk.ready("cancel", self._cancel.before, self._cancel.request, scope, "cancel")
+        if isinstance(ready, Unsent):
+            return Answered((), why=f"nothing was sent: {ready.why}")
+        request, known = ready
         seen: list[Seen] = []
         for attempt in range(1, TRIES + 1):
             said = await self._talk.ask(call, request, "cancel", known)
@@ -160,7 +165,8 @@ class Cancelling:
             else:
                 reading = read_cancel(self._contract, said.outcome, known, said.now)
                 said.seen.word, delay = reading.word, reading.delay_ms
-                answered, again = Answered(tuple(seen), reading, f"{reading.word} ({said.outcome.status})"), reading.meaning == "again"
+                word = "an answer that no entry fits" if reading.word == DEFAULT else reading.word
+                answered, again = Answered(tuple(seen), reading, f"{word} ({said.outcome.status})"), reading.meaning == "again"
             if not again or attempt == TRIES or not await self._talk.pause(attempt, delay):
                 return answered
         raise AssertionError
@@ -168,17 +174,29 @@ class Cancelling:
     # --- what is left ---------------------------------------------------------------------------------------------------
 
     async def clear(self, job: Job) -> Left | None:
-        """Try to cancel what goes on; what stays is said."""
+        """Try to cancel what may go on; what stays, or may, is said. One that no reading has shown is read first: an answer that there is
+        no such job is worth something only of a job that there was.
+        """
         if job.id is None:
             return Left(job.what, None, "its id is not known, so it can't be cancelled; it may be there")
-        answered = await self._ask(job, f"cancel, to leave nothing ({job.what})") if not job.cancelling or self._cancel.repeatable else None
-        if answered is not None and answered.meaning not in _TAKEN:
-            return Left(job.what, job.id, f"its cancel: {answered.why}")
+        observe = self._contract.observe
+        watching = None if observe is None else Watching(self._talk, Findings(), observe, job)
+        if watching is not None and not job.seen and job.lost is None:
+            await watching.once()
+        if job.ended is not None:
+            return None
+        said = "its cancel was taken"
+        if not job.cancelling or self._cancel.repeatable:
+            answered = await self._ask(job, f"cancel, to leave nothing ({job.what})")
+            said = f"its cancel: {answered.why}"
+            if answered.meaning not in _TAKEN:
+                return Left(job.what, job.id, said if job.lost is None else f"{said}; {job.unread}")
         job.cancelling = True
-        if self._contract.observe is None:
-            return Left(job.what, job.id, "its cancel was taken, and no status can confirm it")
-        ended = await Watching(self._talk, Findings(), self._contract.observe, job).until_ended(self._talk.span("cancel"))
-        return None if ended else Left(job.what, job.id, "its cancel was taken, and no state has confirmed it yet")
+        if watching is None:
+            return Left(job.what, job.id, f"{said}, and no status can confirm it")
+        if await watching.until_ended(self._talk.span("cancel")):
+            return None
+        return Left(job.what, job.id, f"{said}, and " + ("no state has confirmed it yet" if job.lost is None else job.unread))
 
 
 async def clear(talk: Talk, contract: Contract, jobs: list[Job]) -> list[Left]:

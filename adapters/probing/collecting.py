@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.probing.fetching import Fetching, Had, at
-from adapters.probing.findings import Findings, Mend, Seen
+from adapters.probing.findings import Findings, Mend
 from adapters.probing.jobs import Job
 from adapters.probing.talking import Talk, Unsent
 from domain.calls import Source
@@ -42,26 +42,23 @@ class Collecting:
     async def job(self, job: Job) -> None:
         """The result of a job that has ended, where its end leaves one."""
         scope = replace(job.scope, observed=job.observed, call_id=f"{job.scope.call_id}.collect", phase=None)
-        known = await self._talk.before("collect", self._collect.before, scope, "collect") if self._collect.before else scope
+        known = await self._talk.before("collect", self._collect.before, scope, "collect")
         says = f"a result after {', '.join(self._collect.after)}"
         if isinstance(known, Unsent):
             self._findings.say("result.there", "differs", says=says, did=known.why)
             return
         found = await asyncio.to_thread(plan, self._collect, known)
         if found.problem is not None:
-            self._findings.say("result.there", "differs", says=says, did=found.problem, seen=[self._newest()])
+            self._findings.say("result.there", "differs", says=says, did=found.problem, seen=[self._findings.newest])
             return
         if not found.pieces:
             self._findings.say("result.there", "not_offered", says=says, did=f"nothing for {', '.join(found.empty)}")
         for piece in found.pieces[:OBJECTS]:
             await self._piece(piece, known, job)
 
-    def _newest(self) -> Seen | None:
-        return self._findings.exchanges[-1] if self._findings.exchanges else None
-
     async def _piece(self, piece: Piece, scope: Scope, job: Job) -> None:
         scope = piece.scope(scope)
-        if piece.model.before and piece.model is not self._collect:
+        if piece.model is not self._collect:
             known = await self._talk.before(f"collect.{piece.name}", piece.model.before, scope, "collect")
             if isinstance(known, Unsent):
                 self._findings.say("result.there", "differs", did=f"{piece.name}: {known.why}")
@@ -70,7 +67,7 @@ class Collecting:
         source = next((one for one in piece.model.source if one.when is None or _true(one.when, scope)), None)
         if source is None:
             self._findings.say(
-                "result.there", "differs", says="one of the sources fits", did=f"{piece.name}: none does", seen=[self._newest()]
+                "result.there", "differs", says="one of the sources fits", did=f"{piece.name}: none does", seen=[self._findings.newest]
             )
             return
         had = await self._fetching.had(piece, source, scope)

@@ -1,13 +1,20 @@
-"""What a person agrees to before a probe sends anything: where to, as whom, what will be made, and what it may cost."""
+"""What a person agrees to before a probe sends anything: where to, as whom, what will be made, and what it may cost.
+
+All of it is shown, whatever comes of it: policy's no, a gravity that has to be said beforehand, nobody who could be asked.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, cast
 
+from activities.ports import Gate
 from adapters.probing.naming import Asked, changes_of
 from adapters.showing.text import inert
+from domain.authority import Judgement, Question
 from domain.effects import EffectMoney, EffectPreview, effect_preview
 from domain.errors import Refused
+from domain.evidence import Json, instant_text
 from domain.files import files_root
 from domain.rendering import origins
 
@@ -36,6 +43,7 @@ class Consent:
     most: int
     cancels: bool
     seconds: float
+    judged: Judgement | None = None
 
     @property
     def cost(self) -> str:
@@ -61,6 +69,7 @@ class Consent:
             "cost": self.cost,
             "cancels": self.cancels,
             "seconds_at_most": self.seconds,
+            "policy": None if self.judged is None else {"policies": list(self.judged.policies), "bundle": self.judged.bundle},
         }
 
     def text(self) -> str:
@@ -117,11 +126,34 @@ def consent_for(asked: Asked, account: Callable[[str | None], str | None], secon
     )
 
 
-def refuse_grave(contract: str, cls: str) -> None:
+def permitted(gate: Gate, asked: Asked, consent: Consent, *, embedded: bool) -> Judgement:
+    """Policy's word on this probe by this person. Raises Refused."""
+    contract, effect = asked.contract, cast("dict[str, Json]", consent.effect.model_dump(mode="json", exclude_none=True))
+    question = Question(
+        operation="probe",
+        tenant=asked.tenant,
+        principal=asked.principal,
+        requesters=(asked.principal,),
+        started_by="human",
+        reason="contracts probe",
+        contract=contract.contract,
+        contract_digest=contract.digest,
+        effect=effect | {"class": consent.effect.cls},
+        now=instant_text(datetime.now(UTC)),
+        embedded=embedded,
+    )
+    judged = gate.judge_decision(question, "probe", asked.principal)
+    if judged.answer != "unattended":
+        why = "; ".join(filter(None, [judged.why, *judged.errors]))
+        raise Refused(f"policy does not permit this probe: {why}", hint="policies/README.md says what a bundle decides")
+    return judged
+
+
+def refuse_grave(consent: Consent) -> None:
     """Raise Refused: an effect of this gravity is not agreed to in passing."""
-    if cls in GRAVE:
+    if consent.effect.cls in GRAVE:
         raise Refused(
-            f"{contract} is of class {cls}: it is probed only where that is said beforehand",
+            f"{consent.contract} is of class {consent.effect.cls}: it is probed only where that is said beforehand",
             hint="--yes, after reading what it will do; rather against a sandbox of the provider",
         )
 

@@ -1,65 +1,27 @@
 """Creating, and creating again under the same token: with the same bytes at once and late, and with another body.
 
-* A lost answer is followed by the same bytes only where the contract has a token; else what it made is unknown, and is said.
 * Whatever the provider is found to have made is a job of the probe: it is cancelled in the end.
-* The first request of a token that is answered as if there had been an earlier one is a difference, and is asked again.
+* What is lost, and may have been made, is said.
 """
 
-import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Final, cast
+from typing import cast
 
 from pydantic import JsonValue
 
 from adapters.probing.findings import Findings, Mend, Seen, plain
 from adapters.probing.jobs import Job, Left
 from adapters.probing.naming import Names
+from adapters.probing.settling import Settled, settle
 from adapters.probing.talking import Talk, Unsent
 from adapters.probing.watching import compared
-from domain.exchange import Answer, NoAnswer, Request
 from domain.expressions import Scope
 from domain.functions import TooMuch
 from domain.matching import holds
-from domain.reading import Reading, answer_scope, observed_value, read_create
+from domain.reading import Reading, answer_scope, observed_value
 from domain.stages import Token
 from domain.steps import token_of
-
-TRIES: Final = 6
-_WAITS: Final = frozenset({"in_flight", "not_executed", "ambiguous"})
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What sending a create came to. `reading` is None where no answer came; `lost`: it may have made something."""
-
-    seen: tuple[Seen, ...]
-    at: datetime
-    reading: Reading | None = None
-    answer: Answer | None = None
-    lost: bool = False
-    why: str = ""
-
-    @property
-    def meaning(self) -> str:
-        """What the last answer means."""
-        return "no answer" if self.reading is None else self.reading.meaning
-
-    @property
-    def shown(self) -> str:
-        """In the words of a report."""
-        if self.reading is None:
-            return self.why
-        said = self.reading.message or self.reading.reason or ""
-        return f"{_WORDS.get(self.reading.meaning, self.reading.word)} ({self.answer.status if self.answer else '-'}) {said}".strip()
-
-
-_WORDS: Final = {
-    "ambiguous": "an answer that decides nothing",
-    "stuck": "a 5xx that is stored under the token",
-    "not_executed": "not executed",
-    "violation": "mismatch",
-}
 
 
 class Creating:
@@ -87,7 +49,7 @@ class Creating:
             self._not_taken(request.why, ())
             return None
         job = Job(what, known, request, datetime.now(UTC), datetime.now(UTC))
-        settled = await self._settle(f"create ({what})", job, request, known, first=True)
+        settled = await settle(self._talk, f"create ({what})", request, known, first=True)
         return await self._taken(job, settled)
 
     async def _taken(self, job: Job, settled: Settled) -> Job | None:
@@ -136,35 +98,6 @@ class Creating:
                 if not isinstance(request, Unsent):
                     await self._talk.ask(f"create.before.{step.step}.undo", request, "create", job.scope)
 
-    # --- sending until it is decided ------------------------------------------------------------------------------------
-
-    async def _settle(self, call: str, job: Job, request: Request, scope: Scope, *, first: bool) -> Settled:
-        seen: list[Seen] = []
-        lost, reading, answer, why, attempt = False, None, None, "", 0
-        end = asyncio.get_running_loop().time() + self._talk.span("create").total_seconds()
-        while True:
-            attempt += 1
-            said = await self._talk.ask(call, request, "create", scope)
-            seen.append(said.seen)
-            delay: int | None
-            if isinstance(said.outcome, NoAnswer):
-                reading, answer, delay = None, None, said.outcome.wait_ms
-                why = f"no answer came ({said.outcome.word})" if said.outcome.sent else f"nothing was sent ({said.outcome.word})"
-                lost = lost or said.outcome.sent
-            else:
-                answer = said.outcome
-                reading = read_create(self._contract, answer, scope, said.now)
-                said.seen.word, delay = reading.word, reading.delay_ms
-                lost = reading.meaning == "ambiguous" or (lost and reading.meaning in ("not_executed", "in_flight", "refused"))
-                if reading.meaning == "in_flight" and first and attempt == 1:
-                    did = "the first request of a token is answered as if an earlier one were being worked on"
-                    self._findings.say("create.taken", "differs", says="in_flight: an earlier sending is worked on", did=did, seen=seen)
-            over = reading is not None and reading.meaning not in _WAITS
-            stuck = lost and not self._contract.create.token
-            if over or stuck or attempt >= TRIES or not await self._talk.pause(attempt, delay, end=end):
-                unproven = lost and (reading is None or reading.meaning in (*_WAITS, "refused"))
-                return Settled(tuple(seen), said.now, reading, answer, unproven, why)
-
     # --- the same token again -------------------------------------------------------------------------------------------
 
     async def again(self, job: Job) -> bool:
@@ -177,7 +110,7 @@ class Creating:
         if job.id is None:
             self._findings.say("create.token", "not_tried", says=self._says_token(token), did="no id to compare")
             return False
-        settled = await self._settle("create again", job, job.request, job.scope, first=False)
+        settled = await settle(self._talk, "create again", job.request, job.scope)
         honoured = self._same(job, settled, "create.token", self._says_token(token))
         if honoured:
             self._replayed(settled, again=True)
@@ -254,7 +187,7 @@ class Creating:
         if isinstance(request, Unsent) or request.url != job.request.url or request.body == job.request.body:
             self._findings.say(name, "not_tried", says=says, did="--other gives no other body for the same address")
             return
-        settled = await self._settle("create with another body", job, request, scope, first=False)
+        settled = await settle(self._talk, "create with another body", request, scope)
         reading = settled.reading
         match settled.meaning:
             case "violation" | "refused":
@@ -293,7 +226,7 @@ class Creating:
         if now - job.sent > token.lasts:
             self._findings.say("create.window", "not_tried", says=self._says_token(token), did="the window is over by now")
             return
-        settled = await self._settle("create again, late", job, job.request, job.scope, first=False)
+        settled = await settle(self._talk, "create again, late", job.request, job.scope)
         shorter = f"{max(1, int(held.total_seconds()))}s"
         note = f"the token was honoured after {_seconds(held)} and not after {_seconds(now - job.sent)}"
         mend = Mend("set", ("create", "token", "window"), shorter, note)

@@ -132,6 +132,11 @@ class Findings:
         check.exchanges += numbers
         check.mends += [mend for mend in mends if mend not in check.mends]
 
+    @property
+    def newest(self) -> Seen | None:
+        """The newest exchange."""
+        return self.exchanges[-1] if self.exchanges else None
+
     def verdict(self, name: str) -> Verdict:
         """The verdict as it stands."""
         return self.checks[name].verdict

@@ -10,14 +10,13 @@ from domain.calls import Verdict
 from domain.exchange import Request
 from domain.expressions import Scope
 
-Ended = Verdict | Literal["gone"]
-
 
 @dataclass
 class Job:
     """One job. `scope` knows its names once they are known; `observed` is the answer that ended it.
 
-    `missed` is when the newest reading began that did not show a job which no reading had shown yet.
+    `missed` is when the newest reading began that did not show a job which no reading had shown yet. `lost` is what the newest reading
+    said, if that was that there is no such job: no end, for nobody saw one, and the job may go on.
     """
 
     what: str
@@ -31,7 +30,8 @@ class Job:
     missed: datetime | None = None
     seen: bool = False
     cancelling: bool = False
-    ended: Ended | None = None
+    lost: str | None = None
+    ended: Verdict | None = None
     observed: JsonValue = None
 
     @property
@@ -41,9 +41,9 @@ class Job:
         return None if found is None else str(found)
 
     @property
-    def verdict(self) -> Verdict | None:
-        """How it ended, where that is known."""
-        return None if self.ended is None or self.ended == "gone" else self.ended
+    def unread(self) -> str:
+        """Why it is not known how it stands, or to have ended."""
+        return "it was not seen to its end" if self.lost is None else f"its status could not be read ({self.lost})"
 
     @property
     def phase(self) -> Literal["fresh", "seen", "cancelling"]:

@@ -13,14 +13,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Final, cast
 
-from pydantic import JsonValue
-
 from activities.ports import Provider, ResultStore
 from adapters.probing.cancelling import Cancelling, clear
 from adapters.probing.collecting import Collecting
 from adapters.probing.consent import Consent
 from adapters.probing.creating import Creating
-from adapters.probing.findings import Findings
+from adapters.probing.findings import QUESTIONS, Findings
 from adapters.probing.jobs import Job, Left
 from adapters.probing.looking import Looking
 from adapters.probing.mending import suggested
@@ -28,11 +26,15 @@ from adapters.probing.naming import Asked, Names
 from adapters.probing.talking import Talk
 from adapters.probing.watching import Watching
 from domain.contract import Contract
-from domain.sensitive import Veil
+from domain.veil import Veil
 
 LONGEST: Final = timedelta(minutes=30)
 SHARE: Final = 0.6
 """Of the probe's time, that the first job may take to its end: a cancel has to be seen through too."""
+
+
+_WORDS: Final = {"checks": ("provider_did",), "states": ("state",), "exchanges": ("url",), "left": ("why",)}
+"""Where a report has words of the provider."""
 
 
 @dataclass
@@ -43,26 +45,35 @@ class Report:
     consent: Consent
     findings: Findings
     left: list[Left] = field(default_factory=list[Left])
+    ended: bool = False
     broken_off: bool = False
     diff: str = ""
     hidden: tuple[str, ...] = ()
+    blind: bool = False
 
     @property
-    def differs(self) -> bool:
-        """Whether anything is not as the contract says."""
-        return self.findings.differs
+    def reason(self) -> str | None:
+        """Why the contract can't be called true; None if it can, as far as a probe goes."""
+        if self.broken_off:
+            return "it was broken off"
+        if self.findings.differs:
+            return "something is not as the contract says"
+        if self.ended or self.contract.observe is None:
+            return None
+        return f"no job was seen to its end: {self.findings.checks['status.ends'].did}"
 
     def to_json(self) -> dict[str, object]:
         """`sakshi.probe/1`. Where the contract calls values sensitive, they stand in it as commitments that nobody can test."""
         shown = self._shown()
-        if not self.hidden:
+        if not (self.hidden or self.blind):
             return shown
-        veil = Veil(secrets.token_bytes(32), self.hidden)
-        for check in cast("list[dict[str, object]]", shown["checks"]):
-            check["provider_did"] = veil.text(str(check["provider_did"]))
-        for name in ("states", "exchanges", "left", "notes"):
-            shown[name] = veil.tree(cast("JsonValue", shown[name]))
-        return shown | {"suggested_diff": veil.text(self.diff)}
+        veil = Veil(secrets.token_bytes(32), self.hidden, blind=self.blind)
+        for part, names in _WORDS.items():
+            for one in cast("list[dict[str, object]]", shown[part]):
+                one.update((name, veil.text(str(one[name]))) for name in names)
+        notes = [veil.text(note) for note in cast("list[str]", shown["notes"])]
+        reason = None if self.reason is None else veil.text(self.reason)
+        return shown | {"suggested_diff": veil.text(self.diff), "notes": notes, "reason": reason}
 
     def _shown(self) -> dict[str, object]:
         return {
@@ -71,7 +82,8 @@ class Report:
             "version": self.contract.version,
             "digest": self.contract.digest,
             "consent": self.consent.to_json(),
-            "ok": not self.differs,
+            "ok": self.reason is None,
+            "reason": self.reason,
             "broken_off": self.broken_off,
             **self.findings.to_json(),
             "left": [asdict(one) for one in self.left],
@@ -106,7 +118,8 @@ async def probe(
         report.broken_off = True
         left = [Left(job.what, job.id, "broken off before its cancel was seen through") for job in run.creating.jobs if not job.ended]
     report.left = [*left, *run.creating.unknown]
-    report.hidden = tuple(talk.hidden)
+    report.ended = any(job.ended is not None and not job.cancelling for job in run.creating.jobs)
+    report.hidden, report.blind = tuple(talk.hidden), talk.blind
     report.diff = suggested(file, text, findings.mends())
     return report
 
@@ -133,6 +146,8 @@ class _Probe:
         await self._watched(job)
         if job.ended is not None:
             await self._ended(job, honoured)
+        else:
+            self._without_an_end(job)
         await self._cancelled(job)
         self._nothing_to_say()
 
@@ -159,9 +174,11 @@ class _Probe:
         share = asyncio.get_running_loop().time() + self._talk.left * SHARE
         cut = within.total_seconds() > self._talk.left * SHARE
         ended = await watching.until_ended(within, end=share)
-        says, newest = f"it ends within {within.total_seconds():g}s", self._findings.exchanges[-1]
+        says, newest = f"it ends within {within.total_seconds():g}s", self._findings.newest
         if ended:
-            self._findings.say("status.ends", "ok" if job.verdict else "not_tried", says=says, did=f"it is {job.ended}", seen=[newest])
+            self._findings.say("status.ends", "ok", says=says, did=f"it is {job.ended}", seen=[newest])
+        elif job.lost is not None:
+            self._findings.say("status.ends", "not_tried", says=says, did=job.unread, seen=[newest])
         elif cut:
             self._findings.say("status.ends", "not_tried", says=says, did="the time of the probe was over before", seen=[newest])
         else:
@@ -170,20 +187,21 @@ class _Probe:
 
     async def _ended(self, job: Job, honoured: bool) -> None:
         """What holds of a job that has ended."""
-        collect, observe, cancel = self._contract.collect, self._contract.observe, self._contract.cancel
+        observe, cancel = self._contract.observe, self._contract.cancel
         await self._collected(job)
-        if collect is None:
-            for name in (name for name in self._findings.checks if name.startswith("result.")):
-                self._findings.say(name, "not_offered", says="collect: none")
         watching = self._watching(job)
         if observe is not None and watching is not None and job.id is not None:
             self._said("reading what has ended again")
-            if job.verdict is not None:
-                await watching.final()
+            await watching.final()
             await watching.unknown()
         await self.creating.late(job, honoured)
         if cancel is not None:
             await Cancelling(self._talk, self._findings, cancel).finished(job)
+
+    def _without_an_end(self, job: Job) -> None:
+        """Questions about a job that was read, or has ended, where none was seen to."""
+        for name in ("create.window", "status.same", "status.states", "status.final", "status.unknown", "cancel.finished", *_of("result")):
+            self._findings.say(name, "not_tried", did=job.unread)
 
     async def _collected(self, job: Job) -> None:
         collect = self._contract.collect
@@ -192,14 +210,12 @@ class _Probe:
             await Collecting(self._talk, self._findings, collect).job(job)
 
     async def _cancelled(self, first: Job) -> None:
-        """A cancel, of a job that goes on."""
-        cancel, names = self._contract.cancel, ("cancel.acknowledged", "cancel.confirmed", "cancel.repeatable", "cancel.finished")
+        """A cancel, of a job that goes on. Where the status does not know the first, it won't know another."""
+        cancel = self._contract.cancel
         if cancel is None:
-            for name in names:
-                self._findings.say(name, "not_offered", says="cancel: none")
             return
-        job: Job | None = first
-        if first.ended is not None:
+        cancelling, job = Cancelling(self._talk, self._findings, cancel), cast("Job | None", first)
+        if first.ended is not None or (first.seen and first.lost is not None):
             self._said("creating a second job, and cancelling it")
             job = await self.creating.create(2, "the second job")
             if job is not None and job.id is None and job.ended is None:
@@ -209,13 +225,12 @@ class _Probe:
         if self._findings.verdict("lookup.finds") == "differs" and job is not first:
             self.creating.jobs += await self._looking.others(job)
         watching = self._watching(job)
-        if job.ended is None and watching is not None:
+        if job.ended is None and job.lost is None and watching is not None:
             await watching.once()
-        if job.ended is not None:
-            for name in names[:3]:
-                self._findings.say(name, "not_tried", did="the job ended before its cancel: give an input whose job takes longer")
+        if job.ended is not None or job.lost is not None:
+            cancelling.untried(job)
             return
-        await Cancelling(self._talk, self._findings, cancel).job(job)
+        await cancelling.job(job)
         if job.ended is not None:
             await self._collected(job)
 
@@ -230,6 +245,11 @@ class _Probe:
         for name, (verdict, did) in quiet.items():
             if self._findings.verdict(name) == "not_tried":
                 self._findings.say(name, "ok" if verdict == "ok" else "not_offered", did=did)
-        if self._contract.observe is None:
-            for name in (name for name in self._findings.checks if name.startswith("status.")):
-                self._findings.say(name, "not_offered", says="observe: none")
+        for part, key in {"status": "observe", "result": "collect", "cancel": "cancel"}.items():
+            for name in _of(part) if getattr(self._contract, key) is None else ():
+                self._findings.say(name, "not_offered", says=f"{key}: none")
+
+
+def _of(part: str) -> list[str]:
+    """The questions about one part of a contract."""
+    return [name for name in QUESTIONS if name.startswith(f"{part}.")]

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Final, Literal
 from urllib.parse import urljoin, urlsplit
 
@@ -20,21 +19,21 @@ from pydantic import JsonValue
 from activities.ports import Provider, ResultStore, StreamedAnswer
 from adapters.addresses import as_ip
 from adapters.probing.findings import Findings, Mend, Seen, header
+from adapters.probing.hints import look_at_hints
+from domain.call_policy import call_policy
 from domain.calls import Request as RequestModel
 from domain.calls import Step
 from domain.contract import Contract
 from domain.errors import AddressError, NotFound, RenderError
 from domain.evidence import bounded, instant_text
-from domain.exchange import Answer, AuthUse, CallPolicy, Exchange, NoAnswer, Request, StoredPart
-from domain.expressions import Scope, evaluate
+from domain.exchange import Answer, Exchange, NoAnswer, Request, StoredPart
+from domain.expressions import Scope
 from domain.fingerprint import sha256_hex
-from domain.functions import TooMuch, instant_of
 from domain.origins import Origin, origin_of
 from domain.paging import Trail, next_page, page_root
-from domain.polling import next_delay, parse_retry_after
-from domain.quota import spent_until
+from domain.polling import next_delay
 from domain.reading import answer_scope
-from domain.rendering import origins, render
+from domain.rendering import render
 from domain.sensitive import find
 from domain.stages import Poll
 from domain.steps import StepRead, read_step
@@ -43,7 +42,6 @@ from domain.templates import fill_text
 Stage = Literal["create", "result", "cancel", "collect"]
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 STEP_TRIES: Final = 4
-_PAST: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +61,6 @@ class Unsent:
     elsewhere: bool = False
 
 
-def policy_of(contract: Contract, target: dict[str, JsonValue], tenant: str) -> CallPolicy:
-    """The limits and the origins of every call of a probe: those of an operation."""
-    http = contract.http
-    return CallPolicy(
-        origins=tuple(
-            (origin, AuthUse(auth.kind, auth.credential, auth.templates, service=auth.service or "", region=auth.region or ""))
-            for origin, auth in origins(contract, target)
-        ),
-        tenant=tenant,
-        connect_s=http.timeouts.connect.total_seconds(),
-        read_s=http.timeouts.read.total_seconds(),
-        write_s=http.timeouts.write.total_seconds(),
-        total_s=http.timeouts.total.total_seconds(),
-        max_bytes=http.limits.response_bytes,
-        parallel=http.limits.parallel,
-        per_second=http.limits.requests_per_second,
-        spent=None if http.quota is None else partial(spent_until, http.quota),
-    )
-
-
 class Talk:
     """The conversation of one probe with one endpoint. `until` is its end, on the event loop's clock."""
 
@@ -91,9 +69,10 @@ class Talk:
         until: float,
     ) -> None:  # fmt: skip
         self.contract, self.target, self.findings, self.until = contract, target, findings, until
-        self._policy = policy_of(contract, target, tenant)
+        self._policy = call_policy(contract, target, tenant)
         self._provider, self._files = provider, files
         self.hidden: dict[str, None] = {}
+        self.blind = False
         self.poll = contract.observe.poll if contract.observe else Poll()
 
     @property
@@ -167,7 +146,9 @@ class Talk:
         seen = self._noted(call, exchange)
         if isinstance(exchange.outcome, Answer):
             if self.contract.record.sensitive:
-                self.hidden.update(dict.fromkeys(find(self.contract, exchange.outcome, scope).texts))
+                found = find(self.contract, exchange.outcome, scope)
+                self.hidden.update(dict.fromkeys(found.texts))
+                self.blind = self.blind or not found.whole
             self._look(seen, exchange.request, exchange.outcome, stage, scope)
         elif exchange.outcome.word == "address":
             self._address_differs(exchange.request.url, "the rules of addresses forbid it", seen)
@@ -197,7 +178,8 @@ class Talk:
         location = header(answer, "location")
         if answer.status in REDIRECTS and location:
             self.listed(urljoin(request.url, location.partition("#")[0]), "the answer sends there", seen)
-        self._look_at_hints(seen, answer, stage, scope)
+        hints = (*self.contract.http.delay_hints, *(self.poll.hints if stage == "result" else ()))
+        look_at_hints(self.findings, seen, hints, answer_scope(answer, scope), f"deadlines.{stage}", self.span(stage))
 
     def listed(self, url: str, what: str, seen: Seen | None = None) -> bool:
         """Whether the contract lets a request go to this address; that it does not is a difference."""
@@ -217,25 +199,7 @@ class Talk:
         note = f"list {where} only if it is the provider's own; it gets no credential"
         mends = [Mend("add", ("http", "hosts", where), "none", note)] if listable else []
         says = f"requests go to {', '.join(text for text, _ in self._policy.origins)} only"
-        self.findings.say("addresses", "differs", says=says, did=f"{where}: {why}", seen=[seen or self._newest()], mends=mends)
-
-    def _newest(self) -> Seen | None:
-        return self.findings.exchanges[-1] if self.findings.exchanges else None
-
-    def _look_at_hints(self, seen: Seen, answer: Answer, stage: Stage, scope: Scope) -> None:
-        here, now = answer_scope(answer, scope), datetime.now(UTC)
-        hints = (*self.contract.http.delay_hints, *(self.poll.hints if stage == "result" else ()))
-        bound = self.span(stage)
-        for expression in hints:
-            try:
-                value = evaluate(expression, here)
-            except TooMuch:
-                continue
-            if value is not None:
-                wrong = _wrong_hint(value, now, bound)
-                verdict = "ok" if wrong is None else "differs"
-                says = f"{expression} says when to come back; deadlines.{stage} is {_shown(bound)}"
-                self.findings.say("hints", verdict, says=says, did=f"{bounded(str(value), 60)}: {wrong or 'readable'}", seen=[seen])
+        self.findings.say("addresses", "differs", says=says, did=f"{where}: {why}", seen=[seen or self.findings.newest], mends=mends)
 
     # --- steps ----------------------------------------------------------------------------------------------------------
 
@@ -248,6 +212,16 @@ class Talk:
             known = scope.steps if isinstance(scope.steps, dict) else {}
             scope = replace(scope, steps={**known, step.step: saved})
         return scope
+
+    async def ready(
+        self, call: str, steps: Sequence[Step], model: RequestModel, scope: Scope, stage: Stage
+    ) -> tuple[Request, Scope] | Unsent:
+        """A request whose steps are done, and the scope with what they saved."""
+        known = await self.before(call, steps, scope, stage)
+        if isinstance(known, Unsent):
+            return known
+        request = await self.made(model, known)
+        return request if isinstance(request, Unsent) else (request, known)
 
     async def _step(self, call: str, step: Step, scope: Scope, stage: Stage) -> dict[str, JsonValue] | Unsent:
         tries, read = 0, StepRead("page")
@@ -310,18 +284,3 @@ def _origin(url: str | None) -> Origin | None:
         return None if url is None else origin_of(url)
     except AddressError:
         return None
-
-
-def _wrong_hint(value: JsonValue, now: datetime, bound: timedelta) -> str | None:
-    """What is wrong with a hint; None if nothing is."""
-    asked = parse_retry_after(value, now)
-    if asked is None:
-        return "negative, or not readable"
-    if asked > bound:
-        return f"asks to wait for {_shown(asked)}, longer than the deadline"
-    moment = instant_of(value.strip() if isinstance(value, str) else value) if asked == timedelta() else None
-    return f"a moment that has passed by {_shown(now - moment)}" if moment is not None and now - moment > _PAST else None
-
-
-def _shown(span: timedelta) -> str:
-    return str(span).split(".", maxsplit=1)[0]

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from adapters.probing.findings import Findings, Mend, Seen, plain
 from adapters.probing.jobs import Job
+from adapters.probing.mending import scalar
 from adapters.probing.naming import nobodys
 from adapters.probing.talking import Talk, Unsent
 from domain.exchange import Answer, NoAnswer
@@ -26,6 +27,8 @@ LONGER: Final = 3
 LEAST: Final = 3
 """Readings that are made of a job, however soon it should appear."""
 TERMINAL_READS: Final = 2
+ABSENT: Final = frozenset({404, 410})
+"""Statuses that show no job, whatever a contract makes of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,10 @@ async def read_once(talk: Talk, call: str, scope: Scope, *, compare: bool = Fals
     """One reading of the status, with its steps."""
     observe = talk.contract.observe
     assert observe is not None
-    known = await talk.before("observe", observe.before, scope, "result") if observe.before else scope
-    request = known if isinstance(known, Unsent) else await talk.made(observe.request, known)
-    if isinstance(known, Unsent) or isinstance(request, Unsent):
-        unsent = known if isinstance(known, Unsent) else cast("Unsent", request)
-        return Read(None, why=unsent.why, elsewhere=unsent.elsewhere)
+    ready = await talk.ready("observe", observe.before, observe.request, scope, "result")
+    if isinstance(ready, Unsent):
+        return Read(None, why=ready.why, elsewhere=ready.elsewhere)
+    request, known = ready
     said = await talk.ask(call, request, "result", known)
     if isinstance(said.outcome, NoAnswer):
         return Read(said.seen, delay_ms=said.outcome.wait_ms, why=f"no answer ({said.outcome.word})")
@@ -100,6 +102,8 @@ class Watching:
         return True
 
     def _gives_up(self, read: Read) -> bool:
+        if self._job.lost is not None:
+            return True
         says_nothing = read.reading is None or read.reading.meaning in {"failed", "refused", "violation"}
         self._unreadable = self._unreadable + 1 if says_nothing else 0
         late = not self._job.seen and datetime.now(UTC) - self._job.sent > self._observe.appears_within * LONGER
@@ -116,6 +120,8 @@ class Watching:
                 self._findings.say("status.known", "differs", says="the status of a job can be read", did=f"nothing was sent: {read.why}")
             return
         match reading.meaning:
+            case "terminal" if not job.seen and read.answer.status in ABSENT:
+                self._loses(read, reading, read.answer)
             case "going" | "held" | "terminal":
                 self._knows(read)
                 self._state(read, reading, read.answer)
@@ -124,10 +130,7 @@ class Watching:
             case "not_visible":
                 self._invisible(read)
             case "gone":
-                if job.seen and not job.cancelling:
-                    did = "a job that was seen is not known any more, and nobody cancelled it"
-                    self._findings.say("status.known", "differs", says="it stays known", did=did, seen=[read.seen])
-                job.ended = "gone"
+                self._loses(read, reading, read.answer)
             case "violation":
                 compared = job.named_by_exists and not job.seen and not reading.same_differs
                 name = "create.compare" if compared else "status.same"
@@ -135,8 +138,26 @@ class Watching:
             case _:
                 pass
 
+    def _loses(self, read: Read, reading: Reading, answer: Answer) -> None:
+        """Answered as if there were no such job. An operation ends its waiting here, and knows of no end."""
+        job, before = self._job, self._job.lost
+        said = reading.message or reading.reason
+        job.lost = f"{reading.word} ({answer.status}{f' {plain(said)}' if said else ''})"
+        if before is not None or (job.seen and job.cancelling):
+            return
+        says = f"appears_within {_shown(self._observe.appears_within)}"
+        did = f"the job was answered as {job.lost} at {'the first reading' if job.reads == 1 else f'reading {job.reads}'}, "
+        did += f"{_shown(datetime.now(UTC) - job.sent)} after its create; is {plain(job.id)} the id that its address needs?"
+        if job.seen:
+            says, did = "it stays known", f"a job that was seen is answered as {job.lost}, and nobody cancelled it"
+        self._findings.say("status.known", "differs", says=says, did=did, seen=[read.seen])
+
     def _knows(self, read: Read) -> None:
         job, within = self._job, self._observe.appears_within
+        if job.lost is not None and not job.seen:
+            did = f"it is known after {_shown(datetime.now(UTC) - job.sent)}: until then, an entry with `phase: fresh` has to make it wait"
+            self._findings.say("status.known", "differs", did=did, seen=[read.seen])
+        job.lost = None
         if not job.seen:
             took = datetime.now(UTC) - job.sent
             late = job.missed is not None and job.missed - job.sent > within
@@ -232,7 +253,7 @@ def _twice(span: timedelta) -> str:
 
 
 def _gone_entry(read: Read) -> list[Mend]:
-    if read.answer is None or read.answer.status not in (404, 410) or read.reading is None or read.reading.meaning != "failed":
+    if read.answer is None or read.answer.status not in ABSENT or read.reading is None or read.reading.meaning != "failed":
         return []
     entry = f"{{when: {{status: {read.answer.status}, phase: [seen, cancelling]}}, is: gone}}"
     return [Mend("append", ("observe", "states"), entry, "what the status says of a job that it does not know")]
@@ -247,8 +268,6 @@ def _entry_for(observe: Observe, answer: Answer, scope: Scope) -> list[Mend]:
         except TooMuch:
             continue
         if isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) <= 64:
-            from adapters.probing.mending import scalar
-
             note = "which word of the language it is, only the provider's documentation tells"
             return [Mend("append", ("observe", "states"), f'{{when: {{{scalar(key)}: {scalar(value)}}}, is: "?"}}', note)]
     return []

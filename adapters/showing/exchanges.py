@@ -59,22 +59,34 @@ Shown = dict[str, Json]
 
 
 def exchanges_of(entries: Sequence[Entry]) -> list[Shown]:
-    """All exchanges in order, numbered from 1; those included that were recorded as about to be sent and never answered for."""
+    """All exchanges in order, numbered from 1; those included that were recorded as about to be sent and never answered for.
+
+    Steps ahead of a reading, a cancel or a collecting stand before it, each with its last page.
+    """
     intents: dict[tuple[Json, Json], Entry] = {}
+    steps: dict[tuple[Json, ...], list[Entry]] = {}
     cancel: Entry | None = None
     shown: list[Shown] = []
     for entry in entries:
+        for seen in cast("list[Shown]", entry.body.get("before") or []):
+            if "http" in seen:
+                shown.append(_shown(len(shown) + 1, "step", entry, None, meaning=seen.get("word", "default"), body=seen))
         if entry.cause == "intent.create":
             intents[_attempt(entry)] = entry
+        elif entry.cause in {"intent.step", "intent.undo"}:
+            steps.setdefault(_step(entry, entry.body["meaning"]), []).append(entry)
         elif entry.cause == "intent.cancel":
             cancel = entry
         elif entry.kind in CALLS and not entry.body.get("of") and _is_exchange(entry):
             intent = intents.pop(_attempt(entry), None) if CALLS[entry.kind] == "create" else None
             if entry.kind == "cancel_answer":
                 intent, cancel = cancel, None
+            if entry.kind == "step":
+                left = steps.get(_step(entry, "undo" if entry.body["meaning"] in _UNDOING else "step"))
+                intent = left.pop() if left else None  # the newest: an older one died
             shown.append(_shown(len(shown) + 1, CALLS[entry.kind], entry, intent, meaning=entry.body.get("meaning")))
-    waiting = [*intents.values()] if cancel is None else [*intents.values(), cancel]
-    for intent in waiting:  # it may be on its way at this moment
+    asked = [*intents.values(), *(one for left in steps.values() for one in left), *([] if cancel is None else [cancel])]
+    for intent in sorted(asked, key=lambda one: one.seq):  # it may be on its way at this moment
         shown.append(_shown(len(shown) + 1, str(intent.body["meaning"]), intent, intent, meaning="open"))
     return shown
 
@@ -105,12 +117,19 @@ def _is_exchange(entry: Entry) -> bool:
     return "http" in entry.body or entry.body.get("recovered") == "lost"
 
 
+_UNDOING = ("undone", "undo_again", "leftover")
+
+
+def _step(entry: Entry, what: Json) -> tuple[Json, ...]:
+    return (what, entry.body.get("generation", 1), entry.body.get("step"))
+
+
 def _attempt(entry: Entry) -> tuple[Json, Json]:
     return (entry.body.get("generation", 1), entry.body.get("attempt", 1))
 
 
-def _shown(number: int, call: str, entry: Entry, intent: Entry | None, *, meaning: Json) -> Shown:
-    body = entry.body
+def _shown(number: int, call: str, entry: Entry, intent: Entry | None, *, meaning: Json, body: Mapping[str, Json] | None = None) -> Shown:
+    body = entry.body if body is None else body
     http = cast("Shown", body.get("http") or {})
     words = cast("Shown", body.get("words") or {})
     asked = cast("Shown", (intent.body.get("request") if intent else None) or {})

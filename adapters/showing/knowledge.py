@@ -80,7 +80,10 @@ def _creates(dossier: Dossier) -> Iterator[str]:
         )
     if len(creates) > ATTEMPTS_SHOWN:
         yield f"{len(creates) - ATTEMPTS_SHOWN} more create attempts stand in `exchanges.json`."
-    if not creates:
+    steps = len(dossier.of_call("step")) + len(dossier.of_call("undo"))
+    if not creates and steps:
+        yield f"No request to create was answered or left unanswered. Requests ahead of it were: {steps}, in `exchanges.json`."
+    elif not creates:
         yield "No request to create was answered or left unanswered: nothing of this operation reached the provider."
 
 
@@ -112,7 +115,7 @@ def _violation(dossier: Dossier, violation: dict[str, Json]) -> Iterator[str]:
         if name not in {"why", "word"} and value not in (None, ""):
             yield f"Of the contradiction, {code(name)}: {code(plain(value))}."
     seen = next((entry for entry in reversed(dossier.entries) if entry.to == "contract_violation"), None)
-    one = next((one for one in dossier.exchanges if seen is not None and one["entry"] == seen.seq), None)
+    one = next((one for one in reversed(dossier.exchanges) if seen is not None and one["entry"] == seen.seq), None)
     if seen is None or one is None:
         return
     said = {"job": seen.body.get("job"), "state": seen.body.get("remote_state"), "end": seen.body.get("verdict")}

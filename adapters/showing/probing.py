@@ -62,4 +62,4 @@ def _head(report: Shown, checks: list[Shown]) -> str:
     counts = {verdict: sum(check["verdict"] == verdict for check in checks) for verdict in _SHOWN}
     said = f"{inert(report['contract'])}@{report['version']}: {counts['ok']} ok, {counts['differs']} differ, "
     said += f"{counts['not_offered']} not offered, {counts['not_tried']} not tried"
-    return f"broken off. {said}" if report["broken_off"] else said
+    return said if report["ok"] else f"{said}\nnot ok: {inert(report['reason'])}"

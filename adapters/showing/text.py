@@ -70,7 +70,7 @@ def status_text(status: Mapping[str, Json], *, created: bool | None = None) -> s
         ("provider says", provider_words(status)),
         ("job", status["remote_job_id"]),
         ("effect made", EFFECT_MADE[str(status["effect"])]),
-        ("outcome", status["outcome"] if status["final"] else None),
+        ("outcome", status["outcome"] if status["final"] and (status["outcome"] != "none" or status["items"]) else None),
         ("items", counts_text(status["items"]) or counts_text(status["counts"])),
         ("disagrees", "; ".join(disagreements(status["items"]))),
         ("next poll", status["next_poll_at"]),

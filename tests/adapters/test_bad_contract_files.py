@@ -102,6 +102,43 @@ BAD = [
     ("body.good", "'body.good", "'body.good", "YAML"),
     ("{is: failed}", "{when: {item.ok: {pattern: '('}}, is: failed}", "pattern:", "RE2"),
     ("{status: 409}", "{status: {min: 400, pattern: x}}", "status: {min", "exactly one"),
+    ("{fill: body.id}", "{fill: 'multiply(body.id, `3`)'}", "fill: 'mul", "(Unknown function: multiply; there is no arithmetic)"),
+    ("{fill: body.id}", "{fill: 'body.id * body.n'}", "fill: 'body", "; there is no arithmetic)"),
+    ("{fill: body.id}", "{fill: body.file-id}", "fill: body", 'a name with - stands in double quotes: "file-id"'),
+    ("{fill: body.id}", "{fill: headers.X-Fill}", "fill: headers", "header names are lower case with _: headers.x_fill"),
+    ("{fill: body.id}", "{fill: lenght(body.id)}", "fill: lenght", "Unknown function: lenght; did you mean length?"),
+    ("job: {id: body.id}", "job: {id: headers.Location}", "id: headers", "create.job.id.0: headers.location, not Location: header names"),
+    ('url: "${observed.body.bad}"', 'url: "${observed.headers.Bad_Url}"', "url:", "observed.headers.bad_url, not Bad_Url"),
+    # every kind of template says where it stands
+    *[
+        (there, put.replace("HOLE", "${multiply(input.rows)}"), where, f"{key}: a hole with a JMESPath expression (Unknown function")
+        for there, put, where, key in (
+            ('summary: "Make ${input.name}"', 'summary: x, cost: {minor: "HOLE", currency: EUR}', "minor:", "effect.cost.minor"),
+            ('summary: "Make ${input.name}"', 'summary: x, amount: {minor: 1, currency: "HOLE"}', "currency:", "effect.amount.currency"),
+            ('summary: "Make ${input.name}"', 'summary: "HOLE"', "summary:", "effect.summary"),
+            ('summary: "Make ${input.name}"', 'summary: x, fields: {a: {b: "HOLE"}}', "b: ", "effect.fields.a.b"),
+            ("base: https://api.bad.example", 'base: "https://HOLE"', "base:", "http.base"),
+            ("auth: {bearer: bad}", 'auth: {headers: {X-Key: "HOLE"}}', "X-Key", "http.auth.headers.X-Key"),
+            ("json: {fill: ", 'form: {a: ["HOLE"]}} #', '"${multiply', "create.request.form.a.0"),
+            ("json: {fill: ", 'form: "HOLE"} #', "form:", "create.request.form"),
+            ("json: {fill: ", 'multipart: {a: "HOLE"}} #', 'a: "$', "create.request.multipart.a"),
+            ("{status: 202}", '{body.a: {min: "HOLE"}}', "body.a", "create.answers.0.when.body.a"),
+            ('good"}}, format: jsonl', 'good"}}, good_for: "HOLE", format: jsonl', "good_for", "collect.outputs.good.good_for"),
+            ('good"}}, format: jsonl', 'good"}}, verify: {bytes: "HOLE"}, format: jsonl', 'bytes: "$', "collect.outputs.good.verify.bytes"),
+        )
+    ],
+    # texts where a value of the answer was meant
+    (
+        'good"}}, format: jsonl',
+        'good"}}, verify: {records: observed.body.good}, format: jsonl',
+        "records: obs",
+        'verify.records: a number, or a template that gives it; did you mean "${observed.body.good}"?',
+    ),
+    ('good"}}, format: jsonl', 'good"}}, verify: {sha256: abc/d}, format: jsonl', "sha256", "a SHA-256, or a template that gives it"),
+    ('good"}}, format: jsonl', 'good"}}, verify: {bytes: -1}, format: jsonl', "bytes: -1", "verify.bytes: a number, or a template"),
+    ("auth: {bearer: bad}", "auth: bad", "auth:", "http.auth: none, {bearer: NAME}, {basic: NAME}, {headers:"),
+    ("auth: {bearer: bad}", "auth: {header: bad}", "header:", "did you mean headers?; expected none, {bearer: NAME}"),
+    ("json: {fill: ", 'form: "x${input}"} #', "form:", "create.request.form: a map of fields, or one hole that gives it"),
     # roots and their members
     ("Make ${input.name}", "Make ${job.id}", "summary", "effect.summary: job is not known here"),
     ("Make ${input.name}", "Make ${input.nmae}", "summary", "effect.summary: the input schema has no input.nmae"),
@@ -147,6 +184,8 @@ BAD = [
     ("version: 1\n", "version: 1\nversion: 2\n", "version: 2", "the key version once"),
     ("version: 1\n", "version: !!int 1\n", "!!int", "a value without a tag"),
     ("reconcile: none\n", "reconcile: none\n---\na: b\n", "---", "one document"),
+    ("version: 1\n", "version: ?\n", "?", "YAML (mapping keys are not allowed here); quote it, if it is meant as text"),
+    ("{status: 202}", "{status: ${x}}", "{x}", "quote it, if it is meant as text"),
     ("sources: [https://docs.bad.example]", "sources: [https://docs.bad.example", "}\ntarget:", "YAML"),
 ]
 
@@ -163,6 +202,20 @@ def test_a_bad_file_is_refused_at_the_place_of_its_fault(tmp_path: Path, there: 
     found = next(finding for finding in findings if said in str(finding))
     assert (found.line, found.column) == place, str(found)
     assert found.file == str(path)
+
+
+@pytest.mark.parametrize(("put", "near"), [("is: runing", "running"), ("is: throtled", "throttled"), ("is: nothing_like_it", None)])
+def test_a_wrong_word_is_one_finding_with_one_list(tmp_path: Path, put: str, near: str | None) -> None:
+    path = _written(tmp_path, GOOD.replace("is: running", put))
+    (said,) = [finding.expected for finding in check(path, TODAY)]
+    assert said.startswith("one of 'waiting', 'running', ")
+    assert "'throttled'" in said
+    assert said.endswith(f"'unsure'; did you mean {near}?" if near else "'unsure'")
+
+
+def test_a_name_that_the_input_does_not_have_is_one_finding(tmp_path: Path) -> None:
+    path = _written(tmp_path, GOOD.replace("Make ${input.name}", "Make ${input.nmae}"))
+    assert [finding.expected for finding in check(path, TODAY)] == ["the input schema has no input.nmae"]
 
 
 CASES = """\
@@ -200,6 +253,8 @@ BAD_CASES = [
     ("json: {id: job-1}}", "json: {identity: job-1}}", "means: accepted", "unsure"),
     ("json: {fill: x-1}}\n    answer", "json: {fill: x-2}}\n    answer", "json: {fill: x-2", 'what the contract sends: {"fill": "x-1"}'),
     ("    job: {id: job-1}\n  - name", "    job: {id: job-2}\n  - name", "job: {id: job-2", "which is what the contract reads"),
+    ("call: observe\n", "call: observe\n    given: {page: {nxt: c}}\n", "nxt", "cases.1.given.page.nxt: no such key; did you mean next?"),
+    ("call: observe\n", "call: observe\n    given: {page: {index: 1, number: 1}}\n", "number: 1", "one more than index"),
     ("name: runs", "name: taken", "name: taken\n    call: observe", "a name that no other has"),
     ("[taken, runs, ends]", "[taken, rans, ends]", "rans", "the name of a case"),
     ("ends: succeeded", "ends: done", "ends: done", "a state, one of proposed"),

@@ -110,6 +110,36 @@ def test_the_default_bundle_lets_the_local_user_decide_and_the_temporal_ui_cance
     assert (said.why is None) == yes
 
 
+PROBED = [
+    *(
+        (cls, "human", person, embedded, True)
+        for cls in ("read", "external_write")
+        for person in ("ana", "ben")
+        for embedded in (True, False)
+    ),
+    *((cls, "human", "ana", True, False) for cls in ("money", "destructive")),
+    *((cls, "human", "ben", True, False) for cls in ("money", "destructive")),
+    *((cls, "human", "ana", False, False) for cls in ("money", "destructive")),
+    *((cls, "agent", "ana", True, False) for cls in ("read", "external_write", "money", "destructive")),
+]
+
+
+@pytest.mark.parametrize(("cls", "started_by", "person", "embedded", "yes"), PROBED)
+def test_the_default_bundle_lets_persons_probe_what_it_lets_them_run_and_agents_nothing(
+    cls: str, started_by: str, person: str, embedded: bool, yes: bool
+) -> None:
+    asked = question({"class": cls, "amount": MONEY, "recipient": "IBAN 1"}, started_by=started_by, embedded=embedded)
+    said = CedarGate(DEFAULT, embedded, "ana").judge_decision(asked, "probe", person)
+    assert said.answer == ("unattended" if yes else "no")
+    assert (said.why is None) == yes
+
+
+def test_a_bundle_that_does_not_know_a_probe_permits_none(bundle: Bundle) -> None:
+    schema = (DEFAULT / "schema.cedarschema").read_text("utf-8").replace(", view, probe", ", view")
+    said = bundle(PERMIT_ALL, schema=schema).judge_decision(question(), "probe", "ana")
+    assert said.answer == "no"
+
+
 @pytest.mark.parametrize(("gate_embedded", "asked_embedded"), [(True, False), (False, True)])
 def test_a_stack_is_embedded_only_if_gate_and_question_say_so(gate_embedded: bool, asked_embedded: bool) -> None:
     gate = CedarGate(DEFAULT, gate_embedded, "ana")
@@ -119,7 +149,7 @@ def test_a_stack_is_embedded_only_if_gate_and_question_say_so(gate_embedded: boo
 def test_a_denial_says_which_prohibition_decided_and_in_whose_words(gate: CedarGate) -> None:
     said = gate.judge(question({"class": "destructive"}))
     assert said.policies == ("no-destruction",)
-    assert said.why == "forbidden by no-destruction: This bundle lets no operation destroy anything."
+    assert said.why == "forbidden by no-destruction: This bundle lets no operation or probe destroy anything."
 
 
 def test_a_denial_without_a_prohibition_says_that_nothing_permits_it(bundle: Bundle) -> None:

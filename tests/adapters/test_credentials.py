@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.addresses import parse_origin
+from adapters.addresses import parse_origin, parse_pattern
 from adapters.credentials import Credentials, Secret
 from domain.errors import CredentialError
 
@@ -212,3 +212,69 @@ def test_a_bare_value_is_neither_a_client_nor_a_pair_of_keys() -> None:
     for kind in ("oauth2", "sigv4"):
         with pytest.raises(CredentialError, match="a bare value"):
             credentials.check("acme", kind)
+
+
+def test_a_refusal_says_for_what_a_record_is_and_holds_no_secret() -> None:
+    credentials = Credentials(_env(RECORD))
+    with pytest.raises(CredentialError) as refused:
+        credentials.read("acme", origin=parse_origin("http://127.0.0.1:8177"), tenant="blue")
+    its = "its origins: https://api.acme.example, https://*.files.acme.example"
+    assert refused.value.message == f"credential acme is not for http://127.0.0.1:8177 ({its})"
+    assert (refused.value.fault, refused.value.origin) == ("origin", "http://127.0.0.1:8177")
+    with pytest.raises(CredentialError) as refused:
+        credentials.read("acme", origin=ORIGIN, tenant="red")
+    assert refused.value.message == "credential acme is not for the tenant red (its tenants: blue)"
+    assert refused.value.fault == "tenant"
+
+
+def test_what_a_record_lists_is_told_within_bounds() -> None:
+    many = {**RECORD, "tenants": ["x" * 5_000, *(f"t{number}" for number in range(900))]}
+    with pytest.raises(CredentialError) as refused:
+        Credentials(_env(many)).read("acme", origin=ORIGIN, tenant="red")
+    assert len(refused.value.message) < 1_000
+    assert refused.value.message.endswith(" and 896 more)")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        ("https://a.example", "https://a.example", True),
+        ("https://a.example", "https://b.example", False),
+        ("https://*.x.example", "https://a.x.example", True),
+        ("https://*.x.example", "https://x.example", False),
+        ("https://*.x.example", "https://*.x.example", True),
+        ("https://*.x.example", "https://*.eu.x.example", True),
+        ("https://*.x.example", "https://*.y.example", False),
+        ("https://*.x.example", "https://*.x.example:8443", False),
+    ],
+)
+def test_two_patterns_meet_where_an_origin_is_of_both(one: str, other: str, meet: bool) -> None:
+    assert parse_pattern(one).meets(parse_pattern(other)) is meet
+    assert parse_pattern(other).meets(parse_pattern(one)) is meet
+    assert (str(parse_pattern(one)), str(parse_pattern(other))) == (one, other)
+
+
+def test_what_is_not_there_is_looked_for_in_the_folder_that_was_given(tmp_path: Path) -> None:
+    with pytest.raises(CredentialError) as refused:
+        Credentials({}, tmp_path / "odd" / ".." / "secrets").account("acme")
+    assert f"write its record to {tmp_path}/odd/../secrets/acme" in refused.value.hint
+    assert refused.value.fault == "absent"
+    with pytest.raises(CredentialError) as refused:
+        Credentials({}).account("acme")
+    assert refused.value.hint == "set SAKSHI_CREDENTIAL_ACME; docs/settings.md says what a record holds"
+
+
+@pytest.mark.parametrize(("mode", "told"), [(0o600, False), (0o400, False), (0o640, False), (0o644, True), (0o602, True), (0o620, True)])
+def test_a_file_that_others_may_read_or_change_is_told(tmp_path: Path, mode: int, told: bool) -> None:
+    file = tmp_path / "acme"
+    file.write_text(json.dumps(RECORD))
+    file.chmod(mode)
+    assert Credentials({}, tmp_path).exposed("acme") == (file if told else None)
+    assert Credentials(_env(RECORD), tmp_path).exposed("acme") is None
+    assert Credentials({}, tmp_path).exposed("another") is None
+
+
+def test_a_bare_value_for_basic_is_a_pair() -> None:
+    assert Credentials(_env("user:password"), embedded=True).check("acme", "basic") == "account acme"
+    with pytest.raises(CredentialError, match="user:password"):
+        Credentials(_env(PLANTED), embedded=True).check("acme", "basic")

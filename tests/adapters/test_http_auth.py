@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from adapters.http_pace import Turnstile
-from domain.errors import CredentialError
+from domain.errors import CredentialError, CredentialFault
 from domain.exchange import Answer, AuthUse, CallPolicy, NoAnswer, Request
 from tests.adapters.loopback import (
     NO_AUTH,
@@ -69,14 +69,16 @@ async def test_a_credential_is_on_the_wire_and_nowhere_else(kind: str, everythin
     assert not [record for record in everything_logged.records if record.name.startswith("http")]
 
 
-REFUSED_USES: dict[str, AuthUse] = {
-    "not there": AuthUse("bearer", "missing"),
-    "none named": AuthUse("bearer"),
-    "not for this origin": AuthUse("bearer", "elsewhere"),
-    "of another scheme": AuthUse("headers", templates=(("X-Key", "${secret.bearer_only}"),)),
-    "a hole that is none": AuthUse("headers", templates=(("X-Key", "${secrets.acme}"),)),
-    "not a pair": AuthUse("basic", "acme"),
-    "a bad name": AuthUse("bearer", "../acme"),
+REFUSED_USES: dict[str, tuple[AuthUse, CredentialFault]] = {
+    "not there": (AuthUse("bearer", "missing"), "absent"),
+    "none named": (AuthUse("bearer"), "record"),
+    "not a record": (AuthUse("bearer", "broken"), "record"),
+    "not for this origin": (AuthUse("bearer", "elsewhere"), "origin"),
+    "not for this tenant": (AuthUse("bearer", "of_another"), "tenant"),
+    "of another scheme": (AuthUse("headers", templates=(("X-Key", "${secret.bearer_only}"),)), "scheme"),
+    "a hole that is none": (AuthUse("headers", templates=(("X-Key", "${secrets.acme}"),)), "record"),
+    "not a pair": (AuthUse("basic", "acme"), "scheme"),
+    "a bad name": (AuthUse("bearer", "../acme"), "record"),
 }
 
 
@@ -87,11 +89,15 @@ async def test_a_credential_that_may_not_go_there_is_proof_that_nothing_was_sent
             "SAKSHI_CREDENTIAL_ACME": PLANTED,
             "SAKSHI_CREDENTIAL_ELSEWHERE": RECORD % (PLANTED, "https://elsewhere.example"),
             "SAKSHI_CREDENTIAL_BEARER_ONLY": RECORD % (PLANTED, server.origin),
+            "SAKSHI_CREDENTIAL_OF_ANOTHER": (RECORD % (PLANTED, server.origin)).replace('["blue"]', '["another"]'),
+            "SAKSHI_CREDENTIAL_BROKEN": '{"scheme": "none"}',
         }
+        use, fault = REFUSED_USES[name]
         async with provider(env) as door:
-            rules = policy(server.origin, REFUSED_USES[name])
+            rules = policy(server.origin, use)
             exchange = await door.exchange(Request("POST", f"{server.origin}/"), rules)
-            assert exchange.outcome == NoAnswer("credential", sent=False)
+            where = server.origin if fault == "origin" else ""
+            assert exchange.outcome == NoAnswer("credential", sent=False, fault=fault, origin=where)
             with pytest.raises(CredentialError):
                 door.check(f"{server.origin}/", rules)
             door.check(f"{server.origin}/", policy(server.origin, AuthUse("bearer", "bearer_only")))
@@ -106,7 +112,7 @@ async def test_a_record_of_user_and_password_is_sent_as_basic_and_as_nothing_els
             assert USES["basic"][1] in server.heads[0]
             for use in (AuthUse("bearer", "pair"), AuthUse("query", templates=(("k", "${secret.pair}"),))):
                 refused = await door.exchange(Request("GET", f"{server.origin}/"), policy(server.origin, use))
-                assert refused.outcome == NoAnswer("credential", sent=False)
+                assert refused.outcome == NoAnswer("credential", sent=False, fault="scheme")
 
 
 async def test_what_a_secret_contains_is_not_expanded() -> None:

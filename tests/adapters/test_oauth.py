@@ -193,7 +193,7 @@ async def test_without_a_token_nothing_is_sent_and_the_log_says_why(name: str, c
     raw, why = FAILURES[name]
     async with standing(says(raw), says(OK)) as (door, server, tokens):
         for _ in range(3):
-            assert await get(door, server) == NoAnswer("credential", sent=False)
+            assert await get(door, server) == NoAnswer("credential", sent=False, fault="token")
         assert server.connections == 0
         assert len(tokens.heads) == 1  # the client is not locked out by asking again and again
     assert why in caplog.text
@@ -213,7 +213,7 @@ async def test_a_failure_is_over_after_some_seconds_or_with_another_record() -> 
         return await giver(head, writer)
 
     async with standing(fails_once, says(OK), monotonic=clock) as (door, server, tokens):
-        assert await get(door, server) == NoAnswer("credential", sent=False)
+        assert await get(door, server) == NoAnswer("credential", sent=False, fault="token")
         clock.now += 6
         assert isinstance(await get(door, server), Answer)
 
@@ -252,9 +252,9 @@ async def test_a_token_is_fetched_only_from_an_address_that_the_record_lists_and
         unlisted = record(server.origin, tokens.origin, token_origins=["https://login.acme.example"])
         unused = record(server.origin, "http://10.0.0.1")
         private = AddressRules(loopback=True, listed=frozenset({parse_origin("http://10.0.0.1:81")}))
-        for text in (unlisted, unused):
+        for text, fault in ((unlisted, "record"), (unused, "token")):
             async with provider({"SAKSHI_CREDENTIAL_ACME": text}, rules=private) as door:
-                assert await get(door, server) == NoAnswer("credential", sent=False)
+                assert await get(door, server) == NoAnswer("credential", sent=False, fault=fault)
         assert (tokens.connections, server.connections) == (0, 0)
     assert "may not ask for a token" in caplog.text
     assert "http://10.0.0.1 is not https" in caplog.text
@@ -289,13 +289,13 @@ def test_a_record_that_says_too_little_or_too_much_is_refused(what: str) -> None
 
 async def test_a_bare_value_is_no_client_and_a_client_is_no_bearer() -> None:
     async with serve(says(OK)) as server, provider({"SAKSHI_CREDENTIAL_ACME": "bare-value"}) as door:
-        assert await get(door, server) == NoAnswer("credential", sent=False)
+        assert await get(door, server) == NoAnswer("credential", sent=False, fault="scheme")
         assert (
             await door.exchange(Request("GET", f"{server.origin}/"), policy(server.origin, AuthUse("sigv4", "acme")))
-        ).outcome == NoAnswer("credential", sent=False)
+        ).outcome == NoAnswer("credential", sent=False, fault="scheme")
     async with serve(says(OK)) as server, provider({"SAKSHI_CREDENTIAL_ACME": record(server.origin, server.origin)}) as door:
         outcome = await door.exchange(Request("GET", f"{server.origin}/"), policy(server.origin, AuthUse("bearer", "acme")))
-        assert outcome.outcome == NoAnswer("credential", sent=False)
+        assert outcome.outcome == NoAnswer("credential", sent=False, fault="scheme")
         door.check(f"{server.origin}/", policy(server.origin, USE))  # asks for no token
         assert server.connections == 0
 

@@ -159,6 +159,16 @@ def test_the_text_of_a_status_names_what_matters_and_leaves_out_what_is_not_ther
     assert "retry of" not in text
 
 
+@pytest.mark.parametrize("state", ["cancelled", "failed", "denied"])
+def test_an_outcome_of_which_nothing_was_counted_is_not_shown_as_text(state: str):
+    status = shown(state=state)
+    assert status["outcome"] == "none"
+    assert "outcome" not in status_text(status)
+    counted: dict[str, Any] = status | {"items": {"submitted": 3, "succeeded": 0, "failed": 3}}
+    assert "outcome" in status_text(counted)
+    assert "outcome" in status_text(shown(state="succeeded", outcome="whole"))
+
+
 def test_what_a_provider_wrote_acts_on_nothing():
     assert inert("a\x1b[31mb\u202ec\nd") == "a\\u001b[31mb\\u202ec\\u000ad"
     text = status_text(shown(state="observing", remote_state="[bold]\x1b[2J\u202e"))

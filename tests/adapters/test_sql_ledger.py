@@ -66,16 +66,48 @@ async def test_asking_again_for_the_same_returns_the_stream_that_is_there(ledger
 
 @pytest.mark.parametrize(
     "other",
-    [{"tenant": "other"}, {"principal": "bob"}, {"asked": "another report"}, {"stream": "op-2", "asked": "another"}, {"salt": b"t" * 32}],
+    [
+        {"tenant": "other"},
+        {"principal": "bob"},
+        {"principal": "bob", "asked": "another report"},
+        {"principal": "bob", "stream": "op-2", "version": 2},
+        {"tenant": "other", "contract": "sim.other"},
+    ],
     ids=str,
 )
-async def test_an_id_or_key_that_is_taken_is_refused_in_the_same_words_whatever_differs(
-    ledger: SqlLedger, other: dict[str, object]
-) -> None:
+async def test_an_id_or_key_of_another_is_refused_in_the_same_words_whatever_differs(ledger: SqlLedger, other: dict[str, object]) -> None:
     await ledger.open(opening(key="k"))
     with pytest.raises(Refused) as refused:
         await ledger.open(opening(**{"key": "k", **other}))  # pyright: ignore[reportArgumentType]
     assert (refused.value.message, refused.value.hint) == ("this id or key is taken", "use another, or none")
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"asked": "another"}, "the id op-1 is taken, with another input"),
+        ({"stream": "op-2", "asked": "another"}, "the key k is of op-1, with another input"),
+        ({"stream": "op-2", "version": 2}, "the key k is of op-1, with another text of the contract (its version was 1)"),
+        ({"contract": "sim.other"}, "the id op-1 is taken, with another contract"),
+        ({"key": "l", "stream": "op-9"}, "the id op-9 is taken and the key l is of op-8"),
+    ],
+    ids=str,
+)
+async def test_whose_own_it_is_learns_what_has_the_id_or_key(ledger: SqlLedger, other: dict[str, object], told: str) -> None:
+    for stream, key in (("op-1", "k"), ("op-8", "l"), ("op-9", None)):
+        await ledger.open(opening(stream, key=key))
+    with pytest.raises(Refused) as refused:
+        await ledger.open(opening(**{"key": "k", **other}))  # pyright: ignore[reportArgumentType]
+    assert sorted(refused.value.message.split(" and ")) == sorted(told.split(" and "))
+    assert refused.value.hint.startswith("python starter.py status op-")
+
+
+async def test_what_is_partly_of_another_tells_nothing_of_the_rest(ledger: SqlLedger) -> None:
+    await ledger.open(opening("op-1", key="k"))
+    await ledger.open(opening("op-2", principal="bob"))
+    with pytest.raises(Refused) as refused:
+        await ledger.open(opening("op-2", key="k"))
+    assert refused.value.message == "this id or key is taken"
 
 
 async def test_a_key_is_free_for_another_tenant_or_contract(ledger: SqlLedger) -> None:

@@ -51,7 +51,12 @@ def test_counts_of_any_type_give_an_entry_that_can_be_read_back() -> None:
         for second in values:
             for third in (None, 3, LARGEST):
                 found = read_counts(wanted, Scope(body={"a": first, "b": second, "c": third}))
-                body = {"began": at(1).isoformat(), "meaning": "going", "counts": found.counts or None, "counts_problem": found.problem}
+                body: dict[str, Any] = {
+                    "began": at(1).isoformat(),
+                    "meaning": "going",
+                    "counts": found.counts or None,
+                    "counts_problem": found.problem,
+                }
                 assert parse_evidence(at=at(1).isoformat(), actor="worker:w-1", kind="reading", body=body)
                 assert not (found.counts and found.problem)
 
@@ -169,8 +174,24 @@ def test_where_nobody_knows_how_many_items_there_were_neither_all_nor_none_is_cl
 
 
 @pytest.mark.parametrize(
-    ("value", "number"), [(3, 3), (3.0, 3), (0, 0), (2.5, None), (-1, None), (2**60, None), (10**400, None), ("3", None), (True, None), (None, None)]
+    ("value", "number"),
+    [(3, 3), (3.0, 3), (0, 0), (2.5, None), (-1, None), (2**60, None), (10**400, None), ("3", None), (True, None), (None, None)],
 )
 def test_a_number_of_submitted_items_is_read_as_any_count_is(value: Any, number: int | None) -> None:
     wanted = calls.Submitted.model_validate({"count": "steps.upload.count"})
     assert itemising.submitted_number(wanted, Scope(steps={"upload": {"count": value}})) == number
+
+
+SPLIT = '[1.5, -2.25e-3, 1E+20, 10, {"a": 0.5}, "\\ud83d\\ude00,[", "ä", true, null, [1.0]]'
+
+
+@pytest.mark.parametrize("at", range(1, len(SPLIT.encode())))
+def test_a_record_is_the_same_wherever_its_bytes_are_cut(at: int) -> None:
+    data = SPLIT.encode()
+    records = Records("json")
+    found = [*records.feed(data[:at]), *records.feed(data[at : at + 1]), *records.feed(data[at + 1 :]), *records.finish()]
+    assert found == json.loads(SPLIT)
+    measurer = Measurer("json")
+    for piece in (data[:at], data[at : at + 1], data[at + 1 :]):
+        measurer.feed(piece)
+    assert measurer.finish().records == len(found)

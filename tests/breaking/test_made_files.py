@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from domain import files
 from domain.contract import File
 from domain.errors import BadInput
 from domain.expressions import Scope
@@ -33,8 +34,16 @@ def test_rows_that_each_bring_a_column_of_their_own_never_become_more_than_the_f
 @pytest.mark.parametrize("media", ["text/csv", "application/jsonl"])
 @pytest.mark.parametrize("source", ['[{a: `"\\ud800"`}]', "[{a: to_number('1e999')}]", "[{a: to_number('-1e999')}]"])
 def test_what_no_file_can_hold_as_it_is_is_bad_input(media: str, source: str) -> None:
-    with pytest.raises(BadInput, match="files.rows"):
+    with pytest.raises(BadInput, match=r"files\.rows"):
         made([], source=source, media=media)
+
+
+def test_a_file_that_may_be_large_is_made_of_the_input_up_to_a_bound_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_MADE", 1000)
+    assert made([{"a": "x" * 900}], most="1GiB") is not None
+    with pytest.raises(BadInput, match="more than 1000 bytes, the most that is made of an input") as said:
+        made([{"a": "x" * 1000}], most="1GiB")
+    assert said.value.hint == "give it as a file: --file rows=PATH"
 
 
 def test_a_file_of_just_the_most_that_is_taken_is_made() -> None:

@@ -11,8 +11,10 @@ from activities.authority import AuthorityActivities
 from activities.ports import Owner
 from activities.provider import ProviderActivities
 from domain.contract import Contract
-from domain.evidence import Decision, Evidence, StepOutcome, instant
+from domain.evidence import Decision, Evidence, Ref, StepOutcome, instant
 from domain.messages import Head, StepInput
+from domain.standing import Leftover, Standing
+from tests.domain.growing import told
 from tests.workflows.stage import Stage, acting_for, stage
 from tests.workflows.test_steps import listed, plain, upload
 
@@ -119,7 +121,7 @@ async def test_two_attempts_that_do_the_same_step_at_once_make_one_job_and_what_
         assert other.exception() is not None, "the second step is not done yet"
         await came_late(on, late)
         standing = await on.standing()
-        assert len({left.saved for left in standing.leftovers if left.step == "upload"}) == 2
+        assert len({left.saved.digest for left in standing.leftovers if left.step == "upload" and left.saved}) == 2
         await decided(on, "cancel", turn=3)
         await acting_for(RUN).run(ProviderActivities(on.world).undo, StepInput(id="op-1", turn=4))
         assert on.books.uploads(removed=False) == []
@@ -147,6 +149,51 @@ async def test_a_step_of_a_generation_that_is_over_is_flagged_and_the_next_one_i
 
 async def outcomes(on: Stage) -> list[StepOutcome]:
     return [entry.evidence for entry in await on.entries("step") if isinstance(entry.evidence, StepOutcome)]
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_who_no_longer_owns_an_operation_does_not_give_up_what_its_next_generation_waits_for(owned: bool) -> None:
+    saved = Ref(digest="a" * 64, size=9)
+    left = Leftover(generation=1, step="upload", steps={"upload": saved})
+    stream = told("policy.unattended", "intent.step", undo=("upload",))
+    stream.standing = stream.standing.model_copy(update={"generation": 2, "leftovers": (left,)})
+    stream.hear("step.leftover", generation=1, saved=saved, owned=owned)
+    assert stream.standing.state == ("awaiting_approval" if owned else "create_pending")
+    assert stream.standing.leftovers == (() if owned else (left,))
+
+
+def late(generation: int = 1, **changes: Any) -> Standing:
+    """How it stands after a step of a generation was done by one that is no owner."""
+    stream = told("policy.unattended", "intent.step", undo=("upload",))
+    stream.standing = stream.standing.model_copy(update=changes)
+    stream.hear("step.done", generation=generation, saved=Ref(digest="a" * 64, size=9), owned=False)
+    return stream.standing
+
+
+KNOWN = {"upload": Ref(digest="a" * 64, size=9)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "leftovers", "flags"),
+    [
+        ({}, 1, 0),
+        ({"state": "awaiting_approval"}, 1, 0),
+        ({"state": "failed"}, 1, 0),
+        ({"state": "failed", "generation": 2}, 1, 0),
+        ({"state": "abandoned", "unproven": ((1, 1),)}, 0, 1),
+        ({"generation": 2}, 0, 1),
+        ({"state": "observing", "job": {"id": "j"}}, 0, 1),
+        ({"state": "create_unknown", "unproven": ((1, 1),)}, 1, 0),
+        ({"state": "create_unknown", "unnamed": True}, 0, 1),
+        ({"state": "observing", "job": {"id": "j"}, "steps": KNOWN}, 0, 0),
+        ({"leftovers": (Leftover(generation=1, step="upload", steps=KNOWN),)}, 1, 0),
+    ],
+)
+def test_what_a_late_step_left_is_undone_only_where_nothing_can_be_at_work_with_it(
+    changes: dict[str, Any], leftovers: int, flags: int
+) -> None:
+    standing = late(**changes)
+    assert (len(standing.leftovers), [flag.word for flag in standing.flags]) == (leftovers, ["leftovers"] * flags)
 
 
 class Refuses:
@@ -192,7 +239,7 @@ async def test_a_ledger_that_fails_at_any_append_of_steps_and_undo_costs_no_seco
                     break
             standing = await on.standing()
             assert len(on.books.jobs()) <= 1
-            known = {one.saved for one in await outcomes(on) if one.meaning == "done"}
+            known = {one.saved.digest for one in await outcomes(on) if one.saved is not None}
             if rejected and standing.state == "failed":
                 assert sum(one.removed for one in on.books.uploads()) == len(known), nth
                 assert standing.leftovers == ()

@@ -455,3 +455,60 @@ def test_a_step_that_is_refused_for_good_reads_as_rejected() -> None:
     contract = sample(create__before=refusing)
     case = Case.model_validate({"name": "c", "call": "create.before.up", "means": "rejected", "answer": {"status": 400}})
     assert run_case(contract, calls_of(contract)["create.before.up"], case, Given(input={"name": "n"}))[1] == []
+
+
+ROWS = sample(
+    collect={
+        "from": {"request": {"method": "GET", "path": "/rows/${job.id}", "query": {"n": "${page.number}"}},
+                 "pages": {"items": "body.rows", "next_url": "link(headers.link, 'next')"}},
+        "format": "jsonl",
+    },
+    http__hosts={"https://files.sample.example": "none"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("page", "path", "query"),
+    [
+        ({}, "/rows/j-1", {"n": "1"}),
+        ({"next": "/rows/j-1?from=2"}, "/rows/j-1", {"from": "2"}),
+        ({"next": "?from=2"}, "/rows/j-1", {"from": "2"}),
+        ({"next": "more/2", "number": 3}, "/rows/more/2", {}),
+        ({"next": "https://files.sample.example/two"}, "/two", {}),
+    ],
+)
+def test_a_case_follows_the_address_of_a_next_page_as_production_does(page: dict[str, Any], path: str, query: dict[str, str]) -> None:
+    answer = {"status": 200, "json": {"rows": [1]}, "headers": {"Link": '</last>; rel="next"'}}
+    document: dict[str, Any] = {"name": "a page", "call": "collect", "means": "done", "given": {"page": page}, "answer": answer}
+    case = Case.model_validate({**document, "sent": {"method": "GET", "path": path, "query": query}, "items": 1, "next": "/last"})
+    found, problems = run_case(ROWS, calls_of(ROWS)["collect"], case, case.given.over(EXAMPLE))
+    assert (found is not None, problems) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("page", "path", "said"),
+    [
+        ({"next": 2}, ("given", "page", "next"), "the address of the page"),
+        ({"next": "https://other.example/two"}, ("call",), "neither the base of sample.jobs.create nor in its http.hosts"),
+        ({"next": "//other.example/two"}, ("call",), "begins with //"),
+    ],
+)
+def test_a_page_that_production_would_not_ask_for_is_no_case(page: dict[str, Any], path: tuple[str, ...], said: str) -> None:
+    case = Case.model_validate({"name": "a page", "call": "collect", "means": "done", "answer": {"status": 200}, "given": {"page": page}})
+    found, (problem,) = run_case(ROWS, calls_of(ROWS)["collect"], case, case.given.over(EXAMPLE))
+    assert (found, problem.path) == (None, path)
+    assert said in problem.expected
+
+
+@pytest.mark.parametrize(
+    ("page", "root"),
+    [
+        ({}, (None, 0, 1)),
+        ({"next": "c"}, ("c", 1, 2)),
+        ({"index": 2}, (None, 2, 3)),
+        ({"number": 2}, (None, 1, 2)),
+        ({"next": "c", "index": 4, "number": 5}, ("c", 4, 5)),
+    ],
+)
+def test_a_page_that_a_case_names_in_part_is_whole(page: dict[str, Any], root: tuple[Any, int, int]) -> None:
+    assert Given.model_validate({"page": page}).page.root == dict(zip(("next", "index", "number"), root, strict=True))

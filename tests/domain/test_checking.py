@@ -50,6 +50,12 @@ def test_what_is_required_and_not_offered_differs(name: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["content_type", "bytes", "sha256", "records"])
+def test_a_promise_that_can_not_be_read_says_what_was_found(name: Any) -> None:
+    (differs,) = [one for one in check(Expectations(malformed=(name,)), measured(), "text/csv") if one.verdict == "differs"]
+    assert differs.found == {"bytes": str(len(CSV)), "sha256": measured().sha256, "records": "2", "content_type": "text/csv"}[name]
+
+
+@pytest.mark.parametrize("name", ["content_type", "bytes", "sha256", "records"])
 def test_a_promise_that_can_not_be_read_differs(name: Any) -> None:
     checks = check(Expectations(malformed=(name,)), measured(), "text/csv")
     assert [one.check for one in checks if one.verdict == "differs"] == [name]

@@ -40,6 +40,8 @@ def test_findings_stand_in_the_order_of_the_file():
     assert places == [(2, "version"), (5, "bad"), (9, "about")]
 
 
-def test_what_no_json_carries_is_said_beside_no_hole():
+def test_what_no_json_carries_is_said_beside_a_hole_unless_it_is_around_one():
     found = holes_in({"about": "?", "input": {"x": 2**60}}, file="f", positions={})
-    assert [finding.code for finding in found] == ["hole"]
+    assert [(finding.key, finding.code) for finding in found] == [("about", "hole"), ("input.x", "invalid")]
+    around = holes_in({"about": {"\ud800": "?"}}, file="f", positions={})
+    assert [finding.key for finding in around] == ["about.\ud800"]

@@ -352,6 +352,20 @@ def test_why_it_stands_where_it_stands_is_told_in_general_and_in_particular() ->
     assert why_of(standing("contract_violation", violation={"why": "another job"})) == f"{WHY['contract_violation']}: another job"
     assert why_of(standing("contract_violation", violation={"word": "x"}, why="seen")) == f"{WHY['contract_violation']}: seen"
     assert why_of(standing("observing", why="come back later")) == "come back later"
+
+
+def test_of_a_job_that_was_never_seen_it_is_asked_whether_its_id_is_right() -> None:
+    unseen = "it was never seen; is the job's id (21) the one that its address needs?"
+    lost = "the provider no longer knows the job"
+    assert why_of(standing("result_unavailable", job={"id": "21"}, why="no such order")) == f"{lost}: no such order; {unseen}"
+    assert why_of(standing("result_unavailable", job={"id": "21"})) == f"{lost}: {unseen}"
+    assert why_of(standing("result_unavailable", job={"id": "21"}, seen=True)) == lost
+    assert why_of(standing("result_unavailable", seen=False)) == lost
+    ended = standing("result_unavailable", job={"id": "21"}, verdict=verdict("succeeded"))
+    assert why_of(ended) == "the job has ended, and the result cannot be had"
+
+
+def test_nothing_is_said_of_why_where_nothing_is_known() -> None:
     assert why_of(standing("observing")) is None
 
 

@@ -173,6 +173,8 @@ MORE: dict[str, Any] = {"more": {"body.more": True}}
         (NEXT, {"next": "c-2"}, ("c-2", None, True)),
         (NEXT, {"next": 50}, (50, None, True)),
         (NEXT, {}, (None, None, False)),
+        (NEXT, {"next": ""}, (None, None, False)),
+        (URL, {"next": ""}, (None, None, False)),
         (NEXT | MORE, {"next": "c-2", "more": False}, ("c-2", None, False)),
         (NEXT | MORE, {"next": "c-2", "more": True}, ("c-2", None, True)),
         (URL, {"next": "/jobs?page=2"}, (None, "/jobs?page=2", True)),

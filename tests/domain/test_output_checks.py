@@ -27,6 +27,10 @@ def wrong(**changes: Any) -> list[tuple[tuple[str | int, ...], str]]:
         ({"collect": {**FROM, "name": "x"}}, ("collect", "name"), "no name without each"),
         ({"collect": {"outputs": {"a": FROM}, "one_time": True}}, ("collect",), "an output within outputs"),
         ({"collect": {**FROM, "verify": {"schema": {"type": 5}}}}, ("collect", "verify", "schema"), "a JSON Schema"),
+        ({"collect": {**FROM, "verify": {"bytes": "observed.body.a"}}}, ("collect", "verify", "bytes"), 'mean "${observed.body.a}"?'),
+        ({"collect": {**FROM, "verify": {"bytes": "a b"}}}, ("collect", "verify", "bytes"), "a number, or a template that gives it"),
+        ({"collect": {**FROM, "verify": {"records": 1.5}}}, ("collect", "verify", "records"), "a number, or a template that gives it"),
+        ({"collect": {**FROM, "verify": {"sha256": "abc"}}}, ("collect", "verify", "sha256"), "a SHA-256"),
         (paged({"next": "body.a", "count": "body.b"}), ("collect", "from", 0, "pages"), "at most one of"),
         (paged({"items": "body.a"}), ("collect", "from", 0, "pages"), "what leads to the next page"),
         (paged({"next": "body.a", "items": "body.b"}, "csv"), ("collect", "from", 0, "pages", "items"), "format: jsonl"),
@@ -57,3 +61,11 @@ def test_an_address_that_nothing_could_renew_is_an_error() -> None:
 )
 def test_what_is_right_is_taken(collect: Any) -> None:
     assert wrong(collect=collect) == []
+
+
+@pytest.mark.parametrize(
+    "verify",
+    [{"bytes": 5, "records": "12"}, {"sha256": "sha256:" + "a" * 64}, {"sha256": "${observed.body.a}", "bytes": "${observed.body.b}"}],
+)
+def test_a_constant_that_a_result_can_have_and_a_template_are_fine(verify: dict[str, Any]) -> None:
+    assert wrong(collect={**FROM, "verify": verify}) == []

@@ -161,6 +161,14 @@ def test_headers_are_printable_ascii_and_left_out_without_a_value() -> None:
             built(job(value), path="/x", headers={"X-A": "${job.id}"})
 
 
+def test_a_form_may_be_one_hole_that_gives_a_map() -> None:
+    scope = replace(SCOPE, input={"name": "x", "lines": ["a", "b"]})
+    assert parse_qsl(built(scope, path="/x", form="${input}").body.decode()) == [("name", "x"), ("lines[]", "a"), ("lines[]", "b")]
+    for form in ("${input.lines}", "${input.name}", "${input.none}"):
+        with pytest.raises(RenderError, match="no map of fields"):
+            built(scope, path="/x", form=form)
+
+
 def test_forms_nest_maps_and_lists() -> None:
     scope = replace(SCOPE, input={"m": {"a": [1, {"b": "x y"}], "n": None}})
     request = built(scope, path="/x", form={"f": "${input.m}", "z": "${input.z}"})

@@ -13,7 +13,8 @@ from domain.evidence import CancelAnswer, Check, CreateExchange, Http, Lookup, O
 from domain.exchange import Answer
 from domain.expressions import Scope
 from domain.fingerprint import commitment, commitment_payload
-from domain.sensitive import HIDDEN, MAX_VALUES, Found, Page, Veil, find, hidden_jobs, real_job
+from domain.sensitive import MAX_VALUES, Found, Page, find, hidden_jobs, real_job
+from domain.veil import HIDDEN, Veil
 from tests.domain.sample_contract import problems, sample
 
 AT = datetime(2026, 11, 30, tzinfo=UTC)

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from pydantic import JsonValue
 
@@ -75,7 +75,7 @@ class Double:
             return _json(500, {})
         known = _with_call_id(await self.learn(), arrived)
         contract = self.moved.contract
-        problems = ["nothing: the story is told"]
+        problems: list[str] = []
         for index, name in self._next():
             found = self._problems(contract, case := self.moved.cases.named(name), arrived)
             if not found:
@@ -84,8 +84,8 @@ class Double:
             problems = found if index == 0 else problems
         if self.cancel_due and self.last and not self._problems(contract, before := self.moved.cases.named(self.last), arrived):
             return self._says(contract, before, known)
-        due = self.script[0] if self.script else "the end"
-        self.wrong = f"{arrived.method} {arrived.url} came where {due!r} was due, which is {'; '.join(problems)}"
+        due = f"{self.script[0]!r} was due, which is {'; '.join(problems)}" if self.script else "nothing more was due"
+        self.wrong = f"{arrived.method} {arrived.url} came where {due}"
         return _json(500, {})
 
     def _next(self) -> list[tuple[int, str]]:
@@ -151,7 +151,7 @@ class Double:
         self._knows = self._knows.model_copy(update=changes)
         self._next_url.pop(call.name, None)
         if ran.next_url and ran.request:
-            self._next_url[call.name] = ran.next_url
+            self._next_url[call.name] = urljoin(ran.request.url, ran.next_url)
 
 
 def _with_call_id(known: Known, arrived: Arrived) -> Known:

@@ -10,6 +10,7 @@ from activities.ports import Opening, Question
 from adapters.file_intake import taken_in
 from domain.authority import Judgement
 from domain.case_scope import Known, contents
+from domain.chain import Entry
 from domain.connection import Auth
 from domain.contract import Contract
 from domain.expressions import Scope
@@ -45,6 +46,19 @@ class Told:
     left: list[str]
     causes: list[str]
     asked: list[str]
+    reasons: list[str]
+
+    def problems(self, ends: str) -> list[str]:
+        """Why the story was not told: what came where what was due, and what the ledger says, which is most often why."""
+        found = [self.wrong] if self.wrong else []
+        if self.standing.state != ends:
+            found.append(f"it is {self.standing.state}, not {ends}")
+        if self.left:
+            found.append(f"nobody asked for {', '.join(map(repr, self.left))}")
+        if not found:
+            return []
+        said = [f"the ledger says: {reason}" for reason in self.reasons]
+        return [*found, *said, f"what happened: {', '.join(self.causes)}", "what was asked:", *(f"  {one}" for one in self.asked)]
 
 
 async def tell(on: Stage, path: Path, name: str, stream: str) -> Told:
@@ -66,7 +80,26 @@ async def tell(on: Stage, path: Path, name: str, stream: str) -> Told:
         await on.verified(stream)
         if standing.state not in FINAL:
             await _stopped(on, stream)
-        return Told(standing, provider.wrong, provider.left, await on.story(stream), provider.asked)
+        entries = await on.entries(stream=stream)
+        reasons = list(dict.fromkeys(reason for entry in entries for reason in _reasons(entry)))
+        return Told(standing, provider.wrong, provider.left, [entry.cause for entry in entries], provider.asked, reasons)
+
+
+def _reasons(entry: Entry) -> list[str]:
+    """What an entry says of why: problems of a result, the provider's words, and reasons of ours."""
+    found: list[object] = []
+    for where in (entry.body, entry.body.get("items")):
+        match where:
+            case {"problems": [*problems]} | {"disagreements": [*problems]}:
+                found += problems
+            case _:
+                pass
+    match entry.body.get("words"):
+        case dict() as words:
+            found += [f"{name} {words[name]}" for name in ("code", "message", "reason") if words.get(name)]
+        case _:
+            pass
+    return [f"{entry.cause}: {one}" for one in found]
 
 
 async def _stopped(on: Stage, stream: str) -> None:

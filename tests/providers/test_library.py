@@ -1,7 +1,11 @@
-"""Every contract that ships: its cases mean what they say, and its stories end where they say, told by production's own code."""
+"""Every contract that ships: its cases mean what they say, and its stories end where they say, told by production's own code.
 
-from collections.abc import AsyncIterator
-from datetime import date
+`make stories DIR=FOLDER` does the same for contracts of another folder, of which less is asked: advice is no fault there.
+"""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -11,15 +15,19 @@ from adapters.contract_files import cases_beside, check_file, load, load_cases
 from domain.case_calls import calls_of
 from domain.cases import Cases, Facts, Result, Story
 from domain.contract import Contract
+from domain.contract_findings import ADVICE
 from domain.errors import BadContract, NotFound
 from domain.evidence import Output
 from domain.standing import Standing
-from tests.providers.telling import Consents, Told, tell
+from tests.providers.telling import Consents, tell
 from tests.workflows.stage import Stage, stage
 
-FOLDER = Path(__file__).parents[2] / "contracts"
+ELSEWHERE = os.environ.get("STORIES_IN")
+FOLDER = Path(ELSEWHERE) if ELSEWHERE else Path(__file__).parents[2] / "contracts"
 SHIPPED = sorted(path for path in FOLDER.glob("*.yaml") if not path.name.endswith(".cases.yaml"))
-TODAY = date(2026, 12, 1)
+TODAY = datetime.now(UTC).date() if ELSEWHERE else date(2026, 12, 1)
+if not SHIPPED:
+    raise pytest.UsageError(f"no contract in {FOLDER.absolute()}")
 
 
 def _stories() -> list[tuple[Path, str]]:
@@ -37,7 +45,9 @@ STORIES = _stories()
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_contract_is_whole_safe_and_every_case_means_what_it_says(path: Path) -> None:
-    assert [f"{finding} [{finding.code}]" for finding in check_file(path, TODAY).findings] == []
+    taken = ADVICE if ELSEWHERE else ()
+    found = [f"{finding} [{finding.code}]" for finding in check_file(path, TODAY).findings if finding.code not in taken]
+    assert not found, "\n".join(found)
 
 
 def _calls(contract: Contract, cases: Cases, story: Story) -> set[str]:
@@ -45,6 +55,7 @@ def _calls(contract: Contract, cases: Cases, story: Story) -> set[str]:
     return {calls[cases.named(name).call].kind for name in story.exchanges}
 
 
+@pytest.mark.skipif(bool(ELSEWHERE), reason="asked of contracts that ship")
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_contract_has_a_story_that_goes_all_the_way_and_one_that_is_cancelled(path: Path) -> None:
     contract, cases = load(path), load_cases(cases_beside(path))
@@ -67,32 +78,30 @@ async def on(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
 async def test_a_story_ends_as_it_says(on: Stage, path: Path, name: str) -> None:
     story = next(one for one in load_cases(cases_beside(path)).stories if one.name == name)
     told = await tell(on, path, name, f"op-{STORIES.index((path, name))}")
-    assert told.wrong is None, _long(told)
-    assert told.standing.state == story.ends, _long(told)
-    assert told.left == [], _long(told)
-    _as_said(told.standing, story.result or Result())
+    if problems := told.problems(story.ends) or list(_results(told.standing, story.result or Result())):
+        pytest.fail("\n".join(problems), pytrace=False)
 
 
-def _long(told: Told) -> str:
-    said = [told.wrong or "", f"it is {told.standing.state}", f"nobody asked for {told.left}", "causes: " + ", ".join(told.causes)]
-    return "\n".join([*said, *told.asked])
-
-
-def _as_said(standing: Standing, result: Result) -> None:
-    """The facts that the story names are those of what was stored."""
+def _results(standing: Standing, result: Result) -> Iterator[str]:
+    """Where the facts that the story names are not those of what was stored."""
     outputs = {output.name: output for output in standing.outputs}
     if result.model_fields_set & Facts.model_fields.keys():
-        assert len(outputs) == 1, sorted(outputs)
-        _facts(next(iter(outputs.values())), result)
+        if len(outputs) == 1:
+            yield from _facts(next(iter(outputs.values())), result)
+        else:
+            yield f"result: facts of the only output, and there are {sorted(outputs)}"
     for name, facts in result.outputs.items():
-        assert name in outputs, sorted(outputs)
-        _facts(outputs[name], facts)
+        yield from _facts(outputs[name], facts) if name in outputs else [f"result.outputs.{name}: stored were {sorted(outputs)}"]
     items = standing.items or {}
-    assert {word: items.get(word) for word in result.items} == result.items
-    assert result.outcome in (None, standing.outcome)
+    for word, count in result.items.items():
+        if items.get(word) != count:
+            yield f"result.items.{word}: {count} is due, {items.get(word)} were counted"
+    if result.outcome not in (None, standing.outcome):
+        yield f"result.outcome: {result.outcome} is due, it is {standing.outcome}"
 
 
-def _facts(output: Output, facts: Facts) -> None:
+def _facts(output: Output, facts: Facts) -> Iterator[str]:
     found = {"records": output.records, "bytes": output.size, "sha256": output.sha256}
-    wanted = {name: getattr(facts, name) for name in Facts.model_fields if name in facts.model_fields_set}
-    assert {name: found[name] for name in wanted} == wanted
+    for name in Facts.model_fields:
+        if name in facts.model_fields_set and getattr(facts, name) != found[name]:
+            yield f"{name} of {output.name}: {getattr(facts, name)} is due, stored is {found[name]}"

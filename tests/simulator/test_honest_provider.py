@@ -272,4 +272,4 @@ def test_uploads_outlive_the_process_with_the_books(tmp_path: Path) -> None:
     books.provider.answer(Call("remove", "DELETE", f"/v1/uploads/{gone}", name=gone))
     books.save()
     again = Books.kept_in(path, settings)
-    assert [(one.id, one.size, one.content, one.removed) for one in again.uploads()] == [(kept, 4, "rows", False), (gone, 4, "rows", True)]
+    assert {(one.id, one.size, one.content, one.removed) for one in again.uploads()} == {(kept, 4, "rows", False), (gone, 4, "rows", True)}
