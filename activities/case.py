@@ -13,13 +13,13 @@ from typing import Generic, TypedDict, TypeVar, cast
 from activities.ports import Ledger, Record, World
 from domain.call_policy import call_policy
 from domain.contract import Contract
-from domain.contract_loading import contract_from_canonical
 from domain.errors import NotFound, UnknownStream
 from domain.evidence import Json, Ref
 from domain.exchange import CallPolicy, Request
-from domain.expressions import Scope
 from domain.files import files_root
 from domain.fingerprint import committed_value, mark, token_digest
+from domain.language.expressions import Scope
+from domain.language.loading import contract_from_canonical
 from domain.messages import Known
 from domain.sensitive import Found, Page, real_job
 from domain.standing import Standing

@@ -28,10 +28,10 @@ from activities.ports import World
 from activities.stepping import UNRENDERABLE, Before, run_before
 from activities.waiting import again
 from domain.evidence import Check, Evidence, Intent, Json, ResultOutcome, StepOutcome, StepSeen, Words, instant
-from domain.expressions import Scope
+from domain.language.expressions import Scope
+from domain.language.stages import Collect
 from domain.lifecycle import next_step
-from domain.pieces import Plan, plan
-from domain.stages import Collect
+from domain.results.pieces import Plan, plan
 from domain.standing import Standing
 
 MAX_STEPS_SAID: Final = 50

@@ -17,20 +17,20 @@ from activities.calling import http_facts, recorded, sealed, unanswered
 from activities.case import Case
 from activities.ports import World, staged_below
 from domain.bodies import headers_root
-from domain.calls import Output, Source
-from domain.calls import Request as RequestModel
 from domain.errors import AddressError, BadInput, RenderError
 from domain.evidence import Http, Json, bounded
 from domain.exchange import Answer, Exchange, NoAnswer, Request
-from domain.expectations import expectations, passing
-from domain.expressions import Scope, first_value
 from domain.fingerprint import canonical
-from domain.functions import TooMuch
+from domain.language.calls import Output, Source
+from domain.language.calls import Request as RequestModel
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
 from domain.lifecycle import next_step
-from domain.measuring import Measured, Measurer
 from domain.origins import origin_of
 from domain.reading import DEFAULT, Reading, read_collect
 from domain.rendering import render
+from domain.results.expectations import expectations, passing
+from domain.results.measuring import Measured, Measurer
 
 TOO_LARGE: Final = "the result is larger than the contract allows"
 FINAL_FAULTS: Final = {"oversized": TOO_LARGE, "encoding": "the result's encoding is not one we offered"}

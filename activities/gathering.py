@@ -17,17 +17,17 @@ from activities.case import Case
 from activities.fetching import CHECKS, Errand, Fetched
 from activities.ports import World, staged_below
 from activities.stepping import Before, run_before
-from domain.calls import Source
-from domain.checking import check
 from domain.evidence import Check, Json, Output, StepSeen, bounded, instant_text
-from domain.expectations import Expectations, expectations, passing
-from domain.expressions import Scope
-from domain.functions import TooMuch
+from domain.language.calls import Source
+from domain.language.expressions import Scope
+from domain.language.functions import TooMuch
+from domain.language.matching import holds
 from domain.lifecycle import next_step
-from domain.matching import holds
-from domain.measuring import Measured, Measurer
-from domain.pieces import Piece, lifetime_s
 from domain.reading import DEFAULT, Reading
+from domain.results.checking import check
+from domain.results.expectations import Expectations, expectations, passing
+from domain.results.measuring import Measured, Measurer
+from domain.results.pieces import Piece, lifetime_s
 
 _SAYS_NOTHING: Final = frozenset({DEFAULT, "unsure", "rejected"})
 

@@ -15,19 +15,19 @@ from pydantic import JsonValue
 
 from activities.case import Case
 from activities.ports import Staged, World
-from domain.calls import Submitted
 from domain.counts import named_counts, whole_number
 from domain.errors import NotFound
 from domain.evidence import Json, Output, file_key
-from domain.expressions import Scope, first_value
-from domain.functions import TooMuch
-from domain.item_keys import Keys
-from domain.item_records import Records, format_of, record_format
-from domain.itemising import MAX_ITEMS, ItemCounter, SubmittedKeys
 from domain.jsontext import NotReadable
-from domain.measuring import Measurer
-from domain.outcomes import ProviderCounts, Said, Weighed, explained, weigh
-from domain.outcomes import Submitted as Facts
+from domain.language.calls import Submitted
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
+from domain.results.item_keys import Keys
+from domain.results.item_records import Records, format_of, record_format
+from domain.results.itemising import MAX_ITEMS, ItemCounter, SubmittedKeys
+from domain.results.measuring import Measurer
+from domain.results.outcomes import ProviderCounts, Said, Weighed, explained, weigh
+from domain.results.outcomes import Submitted as Facts
 
 LIST_NAME: Final = "failed-items"
 LIST_MEDIA: Final = "application/jsonl"

@@ -17,10 +17,10 @@ from activities.waiting import next_instant
 from domain.errors import AddressError, RenderError
 from domain.evidence import Observation, Words, instant
 from domain.exchange import NoAnswer, Request
+from domain.language.stages import Observe
 from domain.lifecycle import next_step
 from domain.reading import read_observe
 from domain.rendering import render
-from domain.stages import Observe
 
 
 async def read_status(world: World, case: Case, *, turn: int, woken: bool = False) -> Case:

@@ -19,18 +19,18 @@ from activities.calling import recorded, sealed, unanswered
 from activities.fetching import FINAL_FAULTS, TOO_LARGE, Download, Errand, Fetched, download, line, media_of, problem, unaddressed
 from activities.ports import World, staged_below
 from domain.bodies import media_type
-from domain.calls import Pages
 from domain.errors import AddressError, RenderError
 from domain.evidence import Json
 from domain.exchange import Answer, NoAnswer, Request
-from domain.expectations import count_of
-from domain.expressions import Scope, first_value
-from domain.functions import TooMuch
-from domain.joining import Joiner
-from domain.measuring import Measurer
+from domain.language.calls import Pages
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
 from domain.paging import Following, Trail, following, next_page, page_root
 from domain.reading import Reading, answer_scope, read_collect
 from domain.rendering import render
+from domain.results.expectations import count_of
+from domain.results.joining import Joiner
+from domain.results.measuring import Measurer
 
 CURSOR: Final = "cursor"
 Rows = Literal["ok", "not_offered"] | None

@@ -21,12 +21,12 @@ from activities.ports import World
 from activities.stepping import UNRENDERABLE, StepDone
 from activities.veiling import hide
 from activities.waiting import again, due_in
-from domain.calls import Step
 from domain.errors import AddressError, RenderError
 from domain.evidence import Evidence, Intent, Ref, StepOutcome, Words, instant
 from domain.exchange import Request
-from domain.expressions import Scope
 from domain.fingerprint import sha256_hex
+from domain.language.calls import Step
+from domain.language.expressions import Scope
 from domain.lifecycle import next_step
 from domain.standing import Standing
 from domain.steps import kept_values

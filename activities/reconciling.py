@@ -23,13 +23,13 @@ from activities.owning import append_as_owner, append_fact, late_of
 from activities.ports import World
 from activities.waiting import again
 from domain import lookups as reading
-from domain.calls import PAGES_WITHIN
-from domain.calls import Lookup as LookupModel
 from domain.contract import Contract
 from domain.errors import AddressError, RenderError
 from domain.evidence import CreateExchange, Evidence, Http, Intent, Json, Late, Lookup, Words, instant, instant_text
 from domain.exchange import Answer, NoAnswer, Request
-from domain.expressions import Scope
+from domain.language.calls import PAGES_WITHIN
+from domain.language.calls import Lookup as LookupModel
+from domain.language.expressions import Scope
 from domain.lifecycle import next_step
 from domain.lookups import MAX_CANDIDATES, Found
 from domain.paging import Trail, next_page, page_root
@@ -179,9 +179,7 @@ async def _ask(
     outcome = exchange.outcome
     if isinstance(outcome, NoAnswer):
         said = unanswered(outcome, world.clocks.now())
-        return Seen(
-            Found("failed", word=outcome.word, reason=said.reason, delay_ms=outcome.wait_ms), await recorded(world, case, exchange)
-        )
+        return Seen(Found("failed", word=outcome.word, reason=said.reason, delay_ms=outcome.wait_ms), await recorded(world, case, exchange))
     now = instant(world.clocks.now())
     found = await read(lambda: how(case.contract, lookup, outcome, scope, now), outcome)
     return Seen(found, await recorded(world, case, exchange), request.url)

@@ -15,11 +15,11 @@ from typing import Literal
 from activities.calling import read, recorded, sealed, unanswered
 from activities.case import Case
 from activities.ports import World
-from domain.calls import PAGES_WITHIN, Step
 from domain.errors import AddressError, RenderError
 from domain.evidence import Http, Json, StepSeen, Words, instant
 from domain.exchange import NoAnswer, Request
-from domain.expressions import Scope
+from domain.language.calls import PAGES_WITHIN, Step
+from domain.language.expressions import Scope
 from domain.paging import Following, Trail, next_page, page_root
 from domain.rendering import render
 from domain.steps import StepRead, read_step

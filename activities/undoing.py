@@ -24,7 +24,7 @@ from activities.waiting import again, next_instant
 from domain.errors import AddressError, NotFound, RenderError, StaleOwner
 from domain.evidence import Evidence, Http, Intent, Json, StepOutcome, Words, instant
 from domain.exchange import Answer, Request
-from domain.expressions import Scope
+from domain.language.expressions import Scope
 from domain.lifecycle import undo_until
 from domain.polling import hint
 from domain.reading import answer_scope

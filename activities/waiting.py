@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from activities.case import Case
 from domain.contract import Contract
+from domain.language.stages import Poll
 from domain.polling import LONGEST, next_delay
-from domain.stages import Poll
 from domain.standing import Standing, progress_text
 
 

@@ -20,12 +20,12 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from adapters.strict_yaml import Bounds, Parsed, read_yaml
-from domain.case_checking import check_cases
-from domain.cases import Cases
+from domain.cases.checking import check_cases
+from domain.cases.models import Cases
 from domain.contract import Contract
-from domain.contract_checks import Problem
-from domain.contract_loading import findings, found_in, holes_in, parse_contract, validated
 from domain.errors import BadContract, BadInput, Finding, NotFound
+from domain.language.checks import Problem
+from domain.language.loading import findings, found_in, holes_in, parse_contract, validated
 
 MAX_BYTES: Final = 256 * 1024
 MAX_NODES: Final = 10_000

@@ -30,10 +30,10 @@ from adapters.sql_books import LedgerBooks
 from adapters.verifying import kept_body
 from domain.chain import Entry
 from domain.contract import Contract
-from domain.contract_loading import contract_from_canonical
 from domain.errors import BadInput, NotFound
 from domain.evidence import Json, instant_text
 from domain.fingerprint import mark, token_digest
+from domain.language.loading import contract_from_canonical
 
 BODIES = "bodies"
 _BODY = re.compile(r"[0-9a-f]{64}\.bin")

@@ -22,10 +22,10 @@ from adapters.result_store import ObstoreResults
 from domain.contract import Contract, File
 from domain.errors import BadInput, NotFound, Tampered
 from domain.evidence import FileFacts, Json, file_key
-from domain.expressions import Scope
 from domain.files import format_of, made_from
-from domain.measuring import Measured, Measurer
+from domain.language.expressions import Scope
 from domain.opening import check_file_name, check_files
+from domain.results.measuring import Measured, Measurer
 
 PIECE: Final = 1024 * 1024
 STAGED: Final = "@files"

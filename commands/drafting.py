@@ -44,7 +44,7 @@ def new(
 def _check_name(name: str) -> None:
     from pydantic import TypeAdapter, ValidationError
 
-    from domain.grammar import ContractName
+    from domain.language.grammar import ContractName
 
     try:
         TypeAdapter[str](ContractName).validate_python(name)

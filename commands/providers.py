@@ -67,7 +67,7 @@ def check(
     from adapters.contract_files import check_file, contracts_among
     from adapters.settings import load_settings
     from adapters.showing.providers import checked_text
-    from domain.contract_findings import ADVICE
+    from domain.language.findings import ADVICE
 
     paths = contracts_among(files or sorted(load_settings().contracts_dir.glob("*.yaml")))
     today = datetime.now(UTC).date()
@@ -106,7 +106,7 @@ def _line(contract: "Contract") -> dict[str, object]:
 
 
 def _finding(finding: "Finding", advice: Container[str]) -> dict[str, object]:
-    from domain.contract_findings import FINDINGS
+    from domain.language.findings import FINDINGS
 
     kind = "advice" if finding.code in advice else "unsafe" if finding.code in FINDINGS else "error"
     return {"kind": kind, **vars(finding)}

@@ -114,9 +114,9 @@ def _asked(
 async def _again(there: "Sakshi", prefix: str, *, key: str | None, principal: str | None, reason: str | None) -> "Asked":
     """The same input under the contract as it was pinned, for the same tenant; a new id, and so a new token."""
     from adapters.showing.status import effect_is_over
-    from domain.contract_loading import contract_from_canonical
     from domain.errors import Refused
     from domain.fingerprint import committed_value
+    from domain.language.loading import contract_from_canonical
     from domain.opening import Asked
 
     if not reason:
@@ -192,7 +192,7 @@ def paths_of(given: list[str]) -> dict[str, Path]:
 
 def duration(text: str) -> timedelta:
     """`30s`, `5m`, `2h`. Raises BadInput."""
-    from domain.grammar import parse_duration
+    from domain.language.grammar import parse_duration
 
     try:
         return parse_duration(text)

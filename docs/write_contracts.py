@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from adapters.contract_files import ContractFolder
-from domain.calls import Lookup
 from domain.contract import Contract
-from domain.grammar import DURATION_UNITS, milliseconds
-from domain.stages import Cancel, Token
+from domain.language.calls import Lookup
+from domain.language.grammar import DURATION_UNITS, milliseconds
+from domain.language.stages import Cancel, Token
 
 FOLDER: Final = Path(__file__).parents[1] / "contracts"
 PAGE: Final = FOLDER / "README.md"

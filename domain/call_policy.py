@@ -5,9 +5,9 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from domain.connection import Auth
 from domain.contract import Contract
 from domain.exchange import AuthUse, CallPolicy
+from domain.language.connection import Auth
 from domain.quota import spent_until
 from domain.rendering import origins
 

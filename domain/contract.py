@@ -1,6 +1,6 @@
 """The contract: one file that says how one asynchronous endpoint of one provider behaves, as a frozen model.
 
-* `domain/contract_loading.py` makes it from a file or from the ledger's copy and is the only way to get one: it also applies
+* `domain/language/loading.py` makes it from a file or from the ledger's copy and is the only way to get one: it also applies
   the checks that need the whole contract.
 * The digest is SHA-256 of the canonical JSON of the file as parsed, before defaults; `canonical` are those bytes. An operation
   is pinned to them.
@@ -12,13 +12,14 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, JsonValue, PrivateAttr, Tag, model_validator
 
-from domain.calls import PAGES_WITHIN, CommonAnswer, Lookup, Step
-from domain.connection import Auth, Deadlines, Http
 from domain.errors import AddressError, BadInput, InputInvalid
-from domain.expressions import Scope
 from domain.facts import ContractFacts, DeadlinesMs
 from domain.fingerprint import sha256_hex
-from domain.grammar import (
+from domain.jsontext import check_carriable
+from domain.language.calls import PAGES_WITHIN, CommonAnswer, Lookup, Step
+from domain.language.connection import Auth, Deadlines, Http
+from domain.language.expressions import Scope
+from domain.language.grammar import (
     ContractName,
     Day,
     Label,
@@ -36,12 +37,11 @@ from domain.grammar import (
     expected,
     milliseconds,
 )
-from domain.input_schema import problems_of
-from domain.jsontext import check_carriable
+from domain.language.input_schema import problems_of
+from domain.language.patterns import pattern
+from domain.language.stages import Cancel, Collect, Create, Observe, Webhook
+from domain.language.templates import fill_text
 from domain.origins import covers, origin_of, origin_pattern
-from domain.patterns import pattern
-from domain.stages import Cancel, Collect, Create, Observe, Webhook
-from domain.templates import fill_text
 
 TARGET_PATTERNS = {"label": r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "origin": r"https?://[^/?#\\]+"}
 

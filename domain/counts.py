@@ -14,10 +14,10 @@ from typing import Final, Literal, get_args
 
 from pydantic import JsonValue
 
-from domain.calls import ItemWord
-from domain.expressions import Scope, first_value
-from domain.functions import TooMuch
-from domain.stages import Counts
+from domain.language.calls import ItemWord
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
+from domain.language.stages import Counts
 
 Outcome = Literal["whole", "partial", "none"]
 

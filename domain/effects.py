@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from domain.contract import Contract, Money
 from domain.errors import RenderError
-from domain.expressions import Scope
-from domain.patterns import pattern
-from domain.templates import fill, fill_text, fill_tree, scalar_text
+from domain.language.expressions import Scope
+from domain.language.patterns import pattern
+from domain.language.templates import fill, fill_text, fill_tree, scalar_text
 
 _CURRENCY: Final = pattern(r"[A-Z]{3}")
 

@@ -17,12 +17,12 @@ from typing import Final
 from pydantic import JsonValue
 
 from domain.contract import File
-from domain.counting import Format
 from domain.errors import BadInput
 from domain.evidence import FileFacts
-from domain.expressions import Scope, first_value
-from domain.functions import TooMuch
 from domain.jsontext import number_text
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
+from domain.results.counting import Format
 
 MAX_MADE: Final = 32 * 1024 * 1024
 """Bytes of a file that is made of the input: all of it stands in memory."""

@@ -14,12 +14,12 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from domain.calls import Lookup
 from domain.contract import Contract
 from domain.exchange import Answer
-from domain.expressions import Scope, first_value
-from domain.functions import TooMuch
-from domain.matching import Match, holds
+from domain.language.calls import Lookup
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
+from domain.language.matching import Match, holds
 from domain.paging import Following, following
 from domain.reading import Judged, job_of, judge, words_of
 

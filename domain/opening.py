@@ -19,8 +19,8 @@ from domain.errors import BadInput
 from domain.evidence import Commitment, FileFacts, Json, Opened, Ref, bounded, recordable
 from domain.files import files_root
 from domain.fingerprint import commitment, commitment_payload, fingerprint, requesters_of, sha256_hex
+from domain.language.patterns import pattern
 from domain.messages import CALLERS_ID, MAX_REASON, PERSON
-from domain.patterns import pattern
 from domain.rendering import origin
 
 _CALLERS_ID = pattern(CALLERS_ID)

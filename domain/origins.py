@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from domain.errors import AddressError
-from domain.patterns import pattern
+from domain.language.patterns import pattern
 
 DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 _HOST: Final = pattern(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?|\[[0-9a-f:.]+\]")

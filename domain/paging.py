@@ -15,13 +15,13 @@ from urllib.parse import urljoin
 
 from pydantic import JsonValue
 
-from domain.calls import Pages
-from domain.calls import Request as RequestModel
 from domain.contract import Contract
 from domain.errors import AddressError
 from domain.exchange import Request
-from domain.expressions import Scope, first_value
-from domain.matching import holds
+from domain.language.calls import Pages
+from domain.language.calls import Request as RequestModel
+from domain.language.expressions import Scope, first_value
+from domain.language.matching import holds
 from domain.origins import check_address
 from domain.rendering import MAX_URL, render
 

@@ -13,10 +13,10 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from domain.expressions import Scope, evaluate
-from domain.functions import UNIX_FROM, TooMuch, instant_of
-from domain.patterns import pattern
-from domain.stages import Poll
+from domain.language.expressions import Scope, evaluate
+from domain.language.functions import UNIX_FROM, TooMuch, instant_of
+from domain.language.patterns import pattern
+from domain.language.stages import Poll
 
 LONGEST: Final = timedelta(days=30)
 """No provider is believed to mean more; a longer hint is cut to this before the deadline cuts it further."""

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain.connection import Quota
 from domain.exchange import Answer
-from domain.expressions import Scope, first_value
-from domain.functions import TooMuch
-from domain.patterns import pattern
+from domain.language.connection import Quota
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
+from domain.language.patterns import pattern
 from domain.polling import hint
 from domain.reading import answer_scope
 

@@ -19,19 +19,19 @@ from typing import Final, Literal, get_args
 from pydantic import JsonValue
 
 from domain.bodies import Decoded, decode, headers_root
-from domain.calls import Answer as Entry
-from domain.calls import CommonWord, Source, Verdict
 from domain.contract import Contract
 from domain.counts import Counted, outcome_of, read_counts
 from domain.evidence import bounded
 from domain.exchange import Answer
-from domain.expressions import Scope, first_value
-from domain.functions import TooMuch
-from domain.grammar import milliseconds
 from domain.jsontext import number_text
-from domain.matching import Match, Sameness, holds, roots_of, sameness, tested
+from domain.language.calls import Answer as Entry
+from domain.language.calls import CommonWord, Source, Verdict
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
+from domain.language.grammar import milliseconds
+from domain.language.matching import Match, Sameness, holds, roots_of, sameness, tested
+from domain.language.stages import Progress
 from domain.polling import hint
-from domain.stages import Progress
 
 Meaning = Literal[
     "accepted", "ambiguous", "stuck", "unnamed", "finished", "in_flight", "violation", "refused", "not_executed",

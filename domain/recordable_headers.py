@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from domain.evidence import bounded
-from domain.patterns import pattern
+from domain.language.patterns import pattern
 
 MAX_VALUE: Final = 256
 MAX_HEADERS: Final = 32

@@ -1,4 +1,4 @@
-"""From a contract and values to a request. `domain/effects.py` (what policy judges) and `domain/expectations.py` (what a result is
+"""From a contract and values to a request. `domain/effects.py` (what policy judges) and `domain/results/expectations.py` (what a result is
 checked against) render by the same rules.
 
 * One pass: what a hole gives is never expanded again.
@@ -18,19 +18,19 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from pydantic import JsonValue
 
-from domain.calls import FilePart
-from domain.calls import Request as RequestModel
-from domain.connection import Auth
 from domain.contract import Contract
 from domain.errors import AddressError, BadInput, RenderError
 from domain.evidence import FileFacts, file_key
 from domain.exchange import Part, Request, StoredPart
-from domain.expressions import Scope
 from domain.fingerprint import canonical
-from domain.functions import KeepSlashes
+from domain.language.calls import FilePart
+from domain.language.calls import Request as RequestModel
+from domain.language.connection import Auth
+from domain.language.expressions import Scope
+from domain.language.functions import KeepSlashes
+from domain.language.templates import compile_template, fill, fill_text, fill_tree, hole_value, scalar_text
 from domain.multipart import FileField, boundary_of, multipart
 from domain.origins import check_address, origin_of
-from domain.templates import compile_template, fill, fill_text, fill_tree, hole_value, scalar_text
 
 MAX_URL: Final = 8_192
 MAX_HEADER: Final = 8_192

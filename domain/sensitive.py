@@ -18,10 +18,10 @@ from pydantic import JsonValue
 from domain.contract import Contract
 from domain.evidence import Fact
 from domain.exchange import Answer
-from domain.expressions import Scope, evaluate
 from domain.fingerprint import canonical
-from domain.functions import TooMuch
 from domain.jsontext import number_text
+from domain.language.expressions import Scope, evaluate
+from domain.language.functions import TooMuch
 from domain.reading import answer_scope
 
 MAX_VALUES: Final = 256

@@ -16,13 +16,13 @@ from typing import Final, Literal, cast
 
 from pydantic import JsonValue
 
-from domain.calls import Step
 from domain.contract import Contract
 from domain.errors import RenderError
 from domain.exchange import Answer
-from domain.expressions import Scope, first_value
 from domain.fingerprint import canonical, committed_value
-from domain.functions import TooMuch
+from domain.language.calls import Step
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
 from domain.paging import Following, following
 from domain.reading import Judged, judge, words_of
 from domain.rendering import json_bytes

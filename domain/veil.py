@@ -20,7 +20,7 @@ from pydantic import BaseModel, JsonValue
 from domain.evidence import bounded, recordable
 from domain.fingerprint import commitment, commitment_payload
 from domain.jsontext import number_text
-from domain.pieces import safe_name
+from domain.results.pieces import safe_name
 from domain.sensitive import MAX_VALUE
 
 INSIDE_FROM: Final = 4

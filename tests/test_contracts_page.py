@@ -16,11 +16,12 @@ from pydantic import BaseModel
 from adapters.contract_files import cases_beside, check_file, load_cases
 from docs.write_contracts import PAGE as LIBRARY
 from docs.write_contracts import written
-from domain import calls, connection, contract, stages
-from domain.cases import Cases
-from domain.contract_checks import ROOTS
-from domain.contract_findings import ADVICE, FINDINGS
-from domain.functions import Functions
+from domain import contract
+from domain.cases.models import Cases
+from domain.language import calls, connection, stages
+from domain.language.checks import ROOTS
+from domain.language.findings import ADVICE, FINDINGS
+from domain.language.functions import Functions
 from tests.providers.telling import Consents, tell
 from tests.workflows.stage import Stage, stage
 

@@ -17,7 +17,7 @@ from adapters.drafting.connecting import VARIABLE
 from adapters.drafting.openapi import Node, Operation, Parameter, as_node, as_nodes
 from adapters.drafting.schemas import can_be_named, expression, has_alternatives, is_text, json_schema, kinds, properties, required, unnamed
 from adapters.drafting.text import Said, Tree, hole, one_line
-from domain.contract_checks import OUR_HEADERS
+from domain.language.checks import OUR_HEADERS
 
 CLOSED: Final = "ours: what is not named here can't be asked for"
 TOGETHER: Final = "the document offers alternatives: their properties stand here together"

@@ -14,8 +14,8 @@ from pydantic import JsonValue
 
 from adapters.drafting.openapi import Node, as_node, as_nodes, is_true
 from domain.errors import BadInput
-from domain.input_schema import check_schema
 from domain.jsontext import check_carriable
+from domain.language.input_schema import check_schema
 
 LARGE: Final = 600
 """A property whose schema is longer than this is left open: the provider's own document says it better."""

@@ -10,7 +10,7 @@ from adapters.drafting import reading
 from adapters.drafting.asking import literal
 from adapters.drafting.openapi import Operation
 from adapters.drafting.text import Said, Tree, hole
-from domain.holes import HOLE
+from domain.language.holes import HOLE
 
 _STATES: Final = "waiting, running, needs_input, cancelling, succeeded, partial, ended, failed, cancelled or gone"
 _WANTED: Final = (("succeeded", "succeeded"), ("failed", "failed"), ("cancelled", "was cancelled"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, TypeAlias, TypeGuard
 
-from domain.holes import HOLE
+from domain.language.holes import HOLE
 
 WIDTH: Final = 132
 COMMENTS_AT: Final = 60

@@ -10,8 +10,8 @@ from adapters.probing.talking import Talk, Unsent
 from adapters.probing.watching import Watching, read_once
 from domain.contract import Contract
 from domain.exchange import NoAnswer
+from domain.language.stages import Cancel
 from domain.reading import DEFAULT, Reading, read_cancel
-from domain.stages import Cancel
 
 TRIES: Final = 4
 CLEANING: Final = 45.0

@@ -14,17 +14,17 @@ from adapters.probing.fetching import Fetching, Had, at
 from adapters.probing.findings import Findings, Mend
 from adapters.probing.jobs import Job
 from adapters.probing.talking import Talk, Unsent
-from domain.calls import Source
-from domain.checking import check
 from domain.exchange import NoAnswer
-from domain.expectations import count_of, digest_of
-from domain.expressions import Scope
-from domain.functions import TooMuch
-from domain.matching import holds
+from domain.language.calls import Source
+from domain.language.expressions import Scope
+from domain.language.functions import TooMuch
+from domain.language.matching import holds
+from domain.language.stages import ONE_OUTPUT, Collect
 from domain.paging import page_root
-from domain.pieces import Piece, plan
 from domain.reading import read_collect
-from domain.stages import ONE_OUTPUT, Collect
+from domain.results.checking import check
+from domain.results.expectations import count_of, digest_of
+from domain.results.pieces import Piece, plan
 
 OBJECTS: Final = 5
 TELLING: Final = 100

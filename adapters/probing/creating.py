@@ -16,11 +16,11 @@ from adapters.probing.naming import Names
 from adapters.probing.settling import Settled, settle
 from adapters.probing.talking import Talk, Unsent
 from adapters.probing.watching import compared
-from domain.expressions import Scope
-from domain.functions import TooMuch
-from domain.matching import holds
+from domain.language.expressions import Scope
+from domain.language.functions import TooMuch
+from domain.language.matching import holds
+from domain.language.stages import Token
 from domain.reading import Reading, answer_scope, observed_value
-from domain.stages import Token
 from domain.steps import token_of
 
 

@@ -15,16 +15,16 @@ from pydantic import JsonValue
 from adapters.probing.findings import Seen, header, plain
 from adapters.probing.talking import Talk, Unsent
 from domain.bodies import headers_root, media_type
-from domain.calls import Output, Pages, Source
 from domain.exchange import Answer, NoAnswer
-from domain.expectations import Expectations, count_of, expectations
-from domain.expressions import Scope, first_value
-from domain.functions import TooMuch
-from domain.joining import Joiner
-from domain.measuring import Measured, Measurer
+from domain.language.calls import Output, Pages, Source
+from domain.language.expressions import Scope, first_value
+from domain.language.functions import TooMuch
 from domain.paging import Following, Trail, following, page_root
-from domain.pieces import Piece
 from domain.reading import answer_scope, read_collect
+from domain.results.expectations import Expectations, count_of, expectations
+from domain.results.joining import Joiner
+from domain.results.measuring import Measured, Measurer
+from domain.results.pieces import Piece
 
 PAGES: Final = 200
 

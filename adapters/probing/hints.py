@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from adapters.probing.findings import Findings, Seen
 from domain.evidence import bounded
-from domain.expressions import Scope, evaluate
-from domain.functions import TooMuch, instant_of
+from domain.language.expressions import Scope, evaluate
+from domain.language.functions import TooMuch, instant_of
 from domain.polling import parse_retry_after
 
 _PAST: Final = timedelta(minutes=1)

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from domain.calls import Verdict
 from domain.exchange import Request
-from domain.expressions import Scope
+from domain.language.calls import Verdict
+from domain.language.expressions import Scope
 
 
 @dataclass

@@ -12,16 +12,16 @@ from adapters.probing.findings import Findings, Mend, Seen, plain
 from adapters.probing.jobs import Job
 from adapters.probing.naming import Names
 from adapters.probing.talking import Talk, Unsent
-from domain.calls import Lookup
-from domain.calls import Request as RequestModel
 from domain.errors import BadInput
 from domain.evidence import instant_text
 from domain.exchange import NoAnswer, Request
-from domain.expressions import Scope
+from domain.language.calls import Lookup
+from domain.language.calls import Request as RequestModel
+from domain.language.expressions import Scope
+from domain.language.matching import roots_of
+from domain.language.templates import compile_template, texts_of
 from domain.lookups import MAX_CANDIDATES, MAX_ITEMS, Found, read_get, read_page
-from domain.matching import roots_of
 from domain.paging import Trail, page_root
-from domain.templates import compile_template, texts_of
 
 SLACK: Final = timedelta(minutes=1)
 LONGER: Final = 3

@@ -17,9 +17,9 @@ from domain.contract import Contract, validate_input
 from domain.errors import SakshiError
 from domain.evidence import FileFacts, instant_text
 from domain.exchange import Request
-from domain.expressions import Scope
 from domain.files import files_root
 from domain.fingerprint import mark, sha256_hex, token_digest
+from domain.language.expressions import Scope
 from domain.rendering import render
 
 Path = tuple[str | int, ...]

@@ -12,7 +12,7 @@ from typing import Final
 from adapters.probing.findings import Seen
 from adapters.probing.talking import Talk
 from domain.exchange import Answer, NoAnswer, Request
-from domain.expressions import Scope
+from domain.language.expressions import Scope
 from domain.reading import Reading, read_create
 
 TRIES: Final = 6

@@ -21,23 +21,23 @@ from adapters.addresses import as_ip
 from adapters.probing.findings import Findings, Mend, Seen, header
 from adapters.probing.hints import look_at_hints
 from domain.call_policy import call_policy
-from domain.calls import Request as RequestModel
-from domain.calls import Step
 from domain.contract import Contract
 from domain.errors import AddressError, NotFound, RenderError
 from domain.evidence import bounded, instant_text
 from domain.exchange import Answer, Exchange, NoAnswer, Request, StoredPart
-from domain.expressions import Scope
 from domain.fingerprint import sha256_hex
+from domain.language.calls import Request as RequestModel
+from domain.language.calls import Step
+from domain.language.expressions import Scope
+from domain.language.stages import Poll
+from domain.language.templates import fill_text
 from domain.origins import Origin, origin_of
 from domain.paging import Trail, next_page, page_root
 from domain.polling import next_delay
 from domain.reading import answer_scope
 from domain.rendering import render
 from domain.sensitive import find
-from domain.stages import Poll
 from domain.steps import StepRead, read_step
-from domain.templates import fill_text
 
 Stage = Literal["create", "result", "cancel", "collect"]
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})

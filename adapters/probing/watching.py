@@ -15,10 +15,10 @@ from adapters.probing.mending import scalar
 from adapters.probing.naming import nobodys
 from adapters.probing.talking import Talk, Unsent
 from domain.exchange import Answer, NoAnswer
-from domain.expressions import Scope, compile_expression, evaluate
-from domain.functions import TooMuch
+from domain.language.expressions import Scope, compile_expression, evaluate
+from domain.language.functions import TooMuch
+from domain.language.stages import Observe
 from domain.reading import Reading, answer_scope, observed_value, read_observe
-from domain.stages import Observe
 
 UNREADABLE: Final = 8
 """Readings in a row that say nothing, after which no more is asked."""

@@ -10,8 +10,8 @@ from benchmarks.contest.starter import Cost
 from benchmarks.contest.temporal_hand import cost_of
 from benchmarks.contest.work import DELAY_S, report
 from domain.contract import Contract
-from domain.contract_loading import parse_contract
 from domain.evidence import Json
+from domain.language.loading import parse_contract
 from domain.opening import Asked
 
 

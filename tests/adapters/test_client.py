@@ -12,9 +12,9 @@ from activities.ports import Owner
 from adapters.client import Sakshi, Started, sakshi
 from adapters.contract_files import ContractFolder, parse_yaml
 from adapters.settings import Settings
-from domain.contract_loading import parse_contract
 from domain.errors import BadInput, InputInvalid, NotFound, Refused, Unreachable
 from domain.evidence import Decision, Json, Policy, file_key
+from domain.language.loading import parse_contract
 from domain.messages import Resolution
 from domain.opening import Asked
 

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from adapters.contract_files import MAX_BYTES, ContractFolder, check, json_schema, load, parse, parse_yaml
-from domain.contract_checks import WEBHOOK_ALONE
-from domain.contract_findings import ADVICE, FINDINGS
-from domain.contract_loading import contract_from_canonical
 from domain.errors import BadContract, NotFound
+from domain.language.checks import WEBHOOK_ALONE
+from domain.language.findings import ADVICE, FINDINGS
+from domain.language.loading import contract_from_canonical
 from tests.domain.sample_contract import document
 
 SHIPPED = Path(__file__).parents[2] / "contracts"

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from domain.connection import Quota
 from domain.exchange import Answer, AuthUse, NoAnswer, Request
+from domain.language.connection import Quota
 from domain.quota import spent_until
 from tests.adapters.loopback import OK, Behaviour, answer, policy, provider, serve
 

@@ -13,7 +13,7 @@ import pytest
 from adapters.addresses import AddressRules, parse_origin
 from adapters.credentials import Credentials
 from adapters.oauth import Tokens
-from domain.errors import CredentialError
+from domain.errors import CredentialError, CredentialFault
 from domain.exchange import Answer, AuthUse, NoAnswer, Request
 from tests.adapters.loopback import OK, Server, answer, policy, provider, says, serve
 
@@ -252,7 +252,8 @@ async def test_a_token_is_fetched_only_from_an_address_that_the_record_lists_and
         unlisted = record(server.origin, tokens.origin, token_origins=["https://login.acme.example"])
         unused = record(server.origin, "http://10.0.0.1")
         private = AddressRules(loopback=True, listed=frozenset({parse_origin("http://10.0.0.1:81")}))
-        for text, fault in ((unlisted, "record"), (unused, "token")):
+        faults: tuple[tuple[str, CredentialFault], ...] = ((unlisted, "record"), (unused, "token"))
+        for text, fault in faults:
             async with provider({"SAKSHI_CREDENTIAL_ACME": text}, rules=private) as door:
                 assert await get(door, server) == NoAnswer("credential", sent=False, fault=fault)
         assert (tokens.connections, server.connections) == (0, 0)

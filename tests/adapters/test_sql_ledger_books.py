@@ -10,10 +10,10 @@ from adapters.sql_ledger import SqlLedger
 from adapters.sql_projection import StreamRow
 from adapters.sql_tables import streams
 from adapters.verifying import verified
-from domain.contract_loading import contract_from_canonical
 from domain.errors import BadInput, NotFound, Refused, Tampered, UnknownStream
 from domain.evidence import Erased, Ref
 from domain.fingerprint import sha256_hex
+from domain.language.loading import contract_from_canonical
 from domain.messages import Known
 from tests.adapters.sql_ledger_cases import FIRST, NOW, created, decision, drop_triggers, opening, reading, said, sql
 

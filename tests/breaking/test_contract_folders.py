@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from adapters.contract_files import ContractFolder, check_file, load, parse
-from domain.contract_loading import contract_from_canonical
 from domain.errors import BadContract, NotFound
+from domain.language.loading import contract_from_canonical
 from starter import app
 
 SHIPPED = Path("contracts")

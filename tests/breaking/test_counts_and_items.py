@@ -7,19 +7,19 @@ from typing import Any, cast
 import pytest
 
 from activities import itemising
-from domain import calls
-from domain.calls import ItemRead, ItemWord
-from domain.counting import Format
 from domain.counts import complete, read_counts
 from domain.evidence import Observation, parse_evidence
-from domain.expressions import Scope
-from domain.item_keys import Keys
-from domain.item_records import WIDEST, RecordFormat, Records
-from domain.itemising import ItemCounter, Tally
 from domain.jsontext import NotReadable
-from domain.measuring import Measurer
-from domain.outcomes import ProviderCounts, Said, Submitted, weigh
-from domain.stages import Counts
+from domain.language import calls
+from domain.language.calls import ItemRead, ItemWord
+from domain.language.expressions import Scope
+from domain.language.stages import Counts
+from domain.results.counting import Format
+from domain.results.item_keys import Keys
+from domain.results.item_records import WIDEST, RecordFormat, Records
+from domain.results.itemising import ItemCounter, Tally
+from domain.results.measuring import Measurer
+from domain.results.outcomes import ProviderCounts, Said, Submitted, weigh
 from tests.domain.growing import at, said
 
 LARGEST = 2**53 - 1

@@ -19,9 +19,9 @@ from activities.provider import ProviderActivities
 from adapters.escalation import dossier_of, escalate
 from domain.evidence import Json
 from domain.exchange import Answer
-from domain.expressions import Scope
+from domain.language.expressions import Scope
 from domain.messages import StepInput
-from domain.pieces import safe_name
+from domain.results.pieces import safe_name
 from domain.sensitive import MAX_CHARACTERS, MAX_VALUE, MAX_VALUES, Found, Page, find
 from domain.veil import Veil
 from simulator import lies

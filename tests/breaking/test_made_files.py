@@ -9,8 +9,8 @@ import pytest
 from domain import files
 from domain.contract import File
 from domain.errors import BadInput
-from domain.expressions import Scope
 from domain.files import made_from
+from domain.language.expressions import Scope
 
 
 def made(value: Any, *, source: str = "input.rows", media: str = "text/csv", most: str = "1MiB") -> bytes | None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from domain.exchange import Answer
-from domain.expressions import Scope
+from domain.language.expressions import Scope
+from domain.language.templates import fill_text
 from domain.steps import StepRead, kept_values, read_step, token_of, values_of
-from domain.templates import fill_text
 from tests.domain.sample_contract import sample
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

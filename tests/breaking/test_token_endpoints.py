@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from domain.connection import Quota
 from domain.exchange import Answer, AuthUse, NoAnswer, Request
+from domain.language.connection import Quota
 from domain.quota import spent_until
 from tests.adapters.loopback import OK, answer, policy, provider, says, serve
 from tests.adapters.test_oauth import get, record, standing

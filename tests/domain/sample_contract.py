@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from domain.contract import Contract
-from domain.contract_loading import parse_contract
 from domain.errors import BadContract
 from domain.exchange import Answer
+from domain.language.loading import parse_contract
 
 SAMPLE: dict[str, Any] = {
     "contract": "sample.jobs.create",

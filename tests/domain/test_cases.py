@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from domain.case_calls import calls_of, places_of
-from domain.case_checking import check_cases
-from domain.case_matching import Arrived, differences, fits, multipart_of
-from domain.case_running import run_case
-from domain.case_scope import MARK, Known, contents, scope_of
-from domain.cases import Case, Cases, Given, Sent
-from domain.expressions import Scope
+from domain.cases.calls import calls_of, places_of
+from domain.cases.checking import check_cases
+from domain.cases.matching import Arrived, differences, fits, multipart_of
+from domain.cases.models import Case, Cases, Given, Sent
+from domain.cases.running import run_case
+from domain.cases.scope import MARK, Known, contents, scope_of
+from domain.language.expressions import Scope
 from tests.domain.sample_contract import sample
 
 STEP = {"step": "up", "request": {"method": "POST", "path": "/up"}, "answers": [{"when": {"status": 201}, "is": "done"}]}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.checking import check
 from domain.evidence import Check
-from domain.expectations import Expectations
-from domain.measuring import Format, Limits, Measured, Measurer
+from domain.results.checking import check
+from domain.results.expectations import Expectations
+from domain.results.measuring import Format, Limits, Measured, Measurer
 
 CSV = b"id,name\n1,ana\n2,ben\n"
 SHA = hashlib.sha256(CSV).hexdigest()

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from domain.contract import Contract, validate_input
-from domain.contract_checks import ROOTS, WEBHOOK_ALONE
-from domain.contract_findings import ADVICE, FINDINGS, remedy, safety_findings
-from domain.contract_loading import contract_from_canonical, found_in, parse_contract
-from domain.contract_texts import fits
 from domain.errors import AddressError, BadContract, BadInput, InputInvalid, RenderError
+from domain.language.checks import ROOTS, WEBHOOK_ALONE
+from domain.language.findings import ADVICE, FINDINGS, remedy, safety_findings
+from domain.language.loading import contract_from_canonical, found_in, parse_contract
+from domain.language.texts import fits
 from tests.domain.sample_contract import document, problems, sample
 
 TODAY = date(2026, 11, 30)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.counts import Counted, complete, named_counts, outcome_of, read_counts
-from domain.expressions import Scope
+from domain.language.expressions import Scope
+from domain.language.stages import Counts
 from domain.reading import read_observe
-from domain.stages import Counts
 from domain.standing import counts_text
 from tests.domain.sample_contract import answer, sample
 from tests.domain.test_reading import NOW, SCOPE

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.expressions import MAX_EXPRESSION, BadExpression, Scope, TooMuch, compile_expression, evaluate, first_value
+from domain.language.expressions import MAX_EXPRESSION, BadExpression, Scope, TooMuch, compile_expression, evaluate, first_value
 
 LINK = '<https://x.example/a?page=2>; rel="next last", <https://y.example/>; title="a"; rel=prev, <bad'
 

@@ -17,12 +17,12 @@ from domain.contract import File
 from domain.errors import BadInput, RenderError
 from domain.evidence import FileFacts, file_key
 from domain.exchange import Request, StoredPart
-from domain.expressions import Scope
 from domain.files import files_root, format_of, made_from
 from domain.fingerprint import sha256_hex
-from domain.measuring import Measurer
+from domain.language.expressions import Scope
 from domain.multipart import FileField, boundary_of, multipart
 from domain.rendering import render
+from domain.results.measuring import Measurer
 from tests.domain.sample_contract import problems, sample
 
 ROWS = File.model_validate({"media": "application/jsonl", "max_bytes": "1MiB", "from": "input.rows"})
@@ -196,7 +196,7 @@ def test_a_multipart_body_has_its_texts_first_each_in_the_order_of_their_names()
             f'--{boundary}\r\nContent-Disposition: form-data; name="c"\r\n\r\né\r\n'
             f'--{boundary}\r\nContent-Disposition: form-data; name="z"\r\n\r\ntrue\r\n'
             f'--{boundary}\r\nContent-Disposition: form-data; name="a"; filename="x %22é%22.jsonl"\r\n'
-        "Content-Type: application/jsonl\r\n\r\n"
+            "Content-Type: application/jsonl\r\n\r\n"
         ).encode()
     )
     assert (

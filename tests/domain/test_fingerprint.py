@@ -28,7 +28,7 @@ from domain.fingerprint import (
     token_digest,
     token_length,
 )  # fmt: skip
-from domain.stages import Token
+from domain.language.stages import Token
 
 SALT = bytes(range(SALT_BYTES))
 QUIET = settings(deadline=None, max_examples=100)

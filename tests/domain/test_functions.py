@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from domain.functions import http_date, instant_of, rfc3339
+from domain.language.functions import http_date, instant_of, rfc3339
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import JsonValue
 
-from domain.contract_loading import holes_in
-from domain.holes import holes
+from domain.language.holes import holes
+from domain.language.loading import holes_in
 
 
 def test_a_hole_is_a_text_that_is_just_a_question_mark():

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.counting import Limits
-from domain.item_records import RecordFormat, Records, format_of, record_format
 from domain.jsontext import NotReadable
+from domain.results.counting import Limits
+from domain.results.item_records import RecordFormat, Records, format_of, record_format
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=8),

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain import itemising
-from domain.calls import ItemRead
-from domain.expressions import Scope
-from domain.item_keys import MAX_KEY, Keys, key_text
-from domain.itemising import ItemCounter, SubmittedKeys, Tally
+from domain.language.calls import ItemRead
+from domain.language.expressions import Scope
+from domain.results import itemising
+from domain.results.item_keys import MAX_KEY, Keys, key_text
+from domain.results.itemising import ItemCounter, SubmittedKeys, Tally
 
 READ = ItemRead.model_validate(
     {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.counting import Format
-from domain.joining import MAX_HEADER, Joiner
+from domain.results.counting import Format
+from domain.results.joining import MAX_HEADER, Joiner
 
 BOM = b"\xef\xbb\xbf"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.jsonstream import JsonStream, read_value
 from domain.jsontext import MAX_DEPTH, NotReadable
+from domain.results.jsonstream import JsonStream, read_value
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
@@ -71,8 +71,8 @@ def test_many_elements_at_once_are_what_they_are_one_by_one(values: list[Any], a
     found: list[int | str | None] = []
     for batch, quick in ((2, 4096), (2, -1), (100_000, -1)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("domain.jsonstream._MIN_BATCH", batch)
-            patch.setattr("domain.jsonstream._QUICK", quick)
+            patch.setattr("domain.results.jsonstream._MIN_BATCH", batch)
+            patch.setattr("domain.results.jsonstream._QUICK", quick)
             try:
                 found.append(stream(text, piece=piece, window=32))
             except NotReadable:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.contract import Contract
 from domain.exchange import Answer
-from domain.expressions import Scope
+from domain.language.expressions import Scope
 from domain.lookups import MAX_CANDIDATES, Found, read_get, read_page
 from tests.domain.sample_contract import JSON_TYPE, answer, sample
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from domain.expressions import Scope
-from domain.matching import BadMatch, check_match, compare, holds, roots_of, sameness
-from domain.matching import tested as looked_at
-from domain.patterns import BadPattern, pattern
+from domain.language.expressions import Scope
+from domain.language.matching import BadMatch, check_match, compare, holds, roots_of, sameness
+from domain.language.matching import tested as looked_at
+from domain.language.patterns import BadPattern, pattern
 
 SCOPE = Scope(
     status=404,

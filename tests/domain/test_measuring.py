@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jsontext import MAX_DEPTH
-from domain.measuring import Format, Limits, Measured, Measurer
+from domain.results.measuring import Format, Limits, Measured, Measurer
 
 FORMATS: tuple[Format, ...] = ("json", "jsonl", "csv", "text", "binary")
 SMALL = Limits(window=8)
@@ -71,7 +71,7 @@ def test_many_lines_at_once_are_what_they_are_one_by_one(
     data = (end.join(lines * times) + (end if whole else "")).encode()
     at_once = measure(format, data, piece=piece, limits=Limits(window=64))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("domain.counting._MANY", -1)
+        patch.setattr("domain.results.counting._MANY", -1)
         assert measure(format, data, piece=piece, limits=Limits(window=64)) == at_once
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from adapters.contract_files import ContractFolder
-from domain.contract_loading import parse_contract
 from domain.errors import BadInput
 from domain.evidence import FileFacts, Json
 from domain.fingerprint import SALT_BYTES, commitment, fingerprint, sha256_hex
+from domain.language.loading import parse_contract
 from domain.opening import Asked, Drawn, check_asked, check_callers_id, opening
 
 CONTRACTS = ContractFolder(Path(__file__).parents[2] / "contracts")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.counts import complete
-from domain.itemising import Tally
-from domain.outcomes import ProviderCounts, Said, Submitted, Weighed, weigh
+from domain.results.itemising import Tally
+from domain.results.outcomes import ProviderCounts, Said, Submitted, Weighed, weigh
 
 WORDS = ("succeeded", "failed", "cancelled", "expired", "unprocessed")
 

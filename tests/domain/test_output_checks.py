@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.contract import Contract
-from domain.output_checks import check_outputs
+from domain.language.output_checks import check_outputs
 from tests.domain.sample_contract import document
 
 REQUEST: dict[str, Any] = {"method": "GET", "path": "/x"}

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls import Output
-from domain.expressions import Scope
-from domain.pieces import MAX_NAME, MAX_OBJECTS, lifetime_s, plan, safe_name
-from domain.stages import Collect
+from domain.language.calls import Output
+from domain.language.expressions import Scope
+from domain.language.stages import Collect
+from domain.results.pieces import MAX_NAME, MAX_OBJECTS, lifetime_s, plan, safe_name
 
 FROM = {"request": {"method": "GET", "path": "/x"}}
 TOO_MUCH = "observed.body.list" + " | [@, @][]" * 60

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.expressions import Scope
+from domain.language.expressions import Scope
+from domain.language.stages import Poll
 from domain.polling import LONGEST, backoff, hint, next_delay, parse_retry_after
-from domain.stages import Poll
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POLL = Poll.model_validate({"first": "2s", "factor": 2, "cap": "60s", "floor": "1s"})

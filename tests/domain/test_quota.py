@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.connection import Quota
 from domain.exchange import Answer
+from domain.language.connection import Quota
 from domain.polling import LONGEST
 from domain.quota import spent_until
 

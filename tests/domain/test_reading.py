@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls import Source
 from domain.contract import Contract
 from domain.evidence import MAX_TEXT
 from domain.exchange import Answer
-from domain.expressions import Scope
+from domain.language.calls import Source
+from domain.language.expressions import Scope
 from domain.reading import (
     Reading,
     job_id,

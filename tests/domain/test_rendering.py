@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls import Output, Verify
 from domain.contract import Contract
 from domain.effects import effect_preview
 from domain.errors import AddressError, RenderError, SakshiError
 from domain.exchange import Request
-from domain.expectations import Expectations, expectations, passing
-from domain.expressions import Scope
+from domain.language.calls import Output, Verify
+from domain.language.expressions import Scope
 from domain.rendering import json_bytes, origin, origins, render
+from domain.results.expectations import Expectations, expectations, passing
 from tests.domain.sample_contract import sample
 
 SCOPE = Scope(input={"name": "x"}, token="tok", trace_id="trace-1", job={"id": "7"})

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from domain.evidence import CancelAnswer, Check, CreateExchange, Http, Lookup, Observation, Output, Ref, ResultOutcome, Words, bounded
 from domain.exchange import Answer
-from domain.expressions import Scope
 from domain.fingerprint import commitment, commitment_payload
+from domain.language.expressions import Scope
 from domain.sensitive import MAX_VALUES, Found, Page, find, hidden_jobs, real_job
 from domain.veil import HIDDEN, Veil
 from tests.domain.sample_contract import problems, sample

@@ -473,7 +473,7 @@ def test_what_was_right_of_several_outputs_stays_staged_for_the_next_attempt() -
 
 
 def test_a_later_reading_of_the_same_end_gives_newer_addresses_and_changes_nothing_else() -> None:
-    newer = {"observed": {"digest": "b" * 64, "size": 3}, "began": at(30)}
+    newer: dict[str, Any] = {"observed": {"digest": "b" * 64, "size": 3}, "began": at(30)}
     stream = told(*TAKEN, SUCCEEDED)
     verdict = stream.standing.verdict
     stream.hear("reading.terminal", at(31), verdict="succeeded", **newer)

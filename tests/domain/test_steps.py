@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from domain.calls import Step
 from domain.contract import Contract
 from domain.errors import AddressError
 from domain.evidence import Ref
 from domain.exchange import Answer
-from domain.expressions import Scope
+from domain.language.calls import Step
+from domain.language.expressions import Scope
+from domain.language.step_checks import known_at
 from domain.lifecycle import next_step
 from domain.paging import MAX_CURSOR, Following, Trail, next_page, page_root
-from domain.step_checks import known_at
 from domain.steps import MAX_ITEMS, MAX_SAVED, StepRead, kept_values, read_step, token_of, values_of
 from tests.domain.growing import Stream, at, told
 from tests.domain.sample_contract import answer, problems, sample

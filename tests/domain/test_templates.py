@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import RenderError
-from domain.expressions import Scope
-from domain.templates import BadTemplate, compile_template, fill, fill_text, fill_tree
+from domain.language.expressions import Scope
+from domain.language.templates import BadTemplate, compile_template, fill, fill_text, fill_tree
 
 SCOPE = Scope(input={"a": 1, "b": "x", "c": [1], "d": True, "e": "${input.b}", "n": None})
 

@@ -19,11 +19,11 @@ from urllib.parse import urljoin, urlsplit
 
 from pydantic import JsonValue
 
-from domain.case_calls import Call, calls_of
-from domain.case_matching import ANY, Arrived, differences
-from domain.case_running import Ran, run_case
-from domain.case_scope import CALL_ID, MARK, OPERATION, Known, answer_of, scope_of
-from domain.cases import Case, Ended, Given, Sent
+from domain.cases.calls import Call, calls_of
+from domain.cases.matching import ANY, Arrived, differences
+from domain.cases.models import Case, Ended, Given, Sent
+from domain.cases.running import Ran, run_case
+from domain.cases.scope import CALL_ID, MARK, OPERATION, Known, answer_of, scope_of
 from domain.contract import Contract
 from domain.exchange import Answer
 from tests.adapters.loopback import serve

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from adapters.contract_files import cases_beside, load, parse
-from domain.cases import Cases, Story
+from domain.cases.models import Cases, Story
 from domain.contract import Contract
-from domain.contract_loading import parse_contract, validated
 from domain.errors import AddressError
+from domain.language.loading import parse_contract, validated
 from domain.origins import covers, origin_of, origin_pattern
 
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]+)?")

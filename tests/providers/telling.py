@@ -9,11 +9,11 @@ from activities.case import Case, Cases
 from activities.ports import Opening, Question
 from adapters.file_intake import taken_in
 from domain.authority import Judgement
-from domain.case_scope import Known, contents
+from domain.cases.scope import Known, contents
 from domain.chain import Entry
-from domain.connection import Auth
 from domain.contract import Contract
-from domain.expressions import Scope
+from domain.language.connection import Auth
+from domain.language.expressions import Scope
 from domain.opening import Asked, Drawn, opening
 from domain.standing import FINAL, PARKED, Standing
 from tests.providers.double import TOKEN_PATH, Double, double

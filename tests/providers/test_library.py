@@ -12,12 +12,12 @@ import pytest
 import pytest_asyncio
 
 from adapters.contract_files import cases_beside, check_file, load, load_cases
-from domain.case_calls import calls_of
-from domain.cases import Cases, Facts, Result, Story
+from domain.cases.calls import calls_of
+from domain.cases.models import Cases, Facts, Result, Story
 from domain.contract import Contract
-from domain.contract_findings import ADVICE
 from domain.errors import BadContract, NotFound
 from domain.evidence import Output
+from domain.language.findings import ADVICE
 from domain.standing import Standing
 from tests.providers.telling import Consents, tell
 from tests.workflows.stage import Stage, stage

@@ -42,8 +42,8 @@ from adapters.sql_ledger import SqlLedger
 from adapters.temporal import DATA_CONVERTER, SEARCH_ATTRIBUTES, TemporalRuns, sandboxed_runner, search_attribute_keys
 from domain.chain import Entry
 from domain.contract import Contract
-from domain.contract_loading import parse_contract
 from domain.evidence import Json
+from domain.language.loading import parse_contract
 from domain.messages import OPERATION_WORKFLOW, QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS, Head, Known, OperationInput, StepInput
 from domain.opening import Asked, Drawn, opening
 from domain.standing import Answered, Standing

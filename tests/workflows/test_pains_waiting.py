@@ -10,7 +10,7 @@ import pytest
 from activities.options import HOLD_LIMIT
 from domain.evidence import Json
 from domain.exchange import Answer
-from domain.expressions import Scope
+from domain.language.expressions import Scope
 from domain.reading import read_observe
 from tests.workflows.elsewhere import elsewhere
 from tests.workflows.stage import REPORT, stage, variant
