@@ -15,28 +15,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar, cast
-from urllib.parse import urlsplit
 
 from activities.case import Case
 from activities.ports import World
 from activities.veiling import notice
 from domain.errors import CredentialFault, NotFound, RenderError, SakshiError
-from domain.evidence import Http, Json, Ref, RequestFacts, Words, body_key, bounded, instant_text
+from domain.evidence import Http, Json, Ref, RequestFacts, Words, instant_text, object_key
 from domain.exchange import Answer, Exchange, NoAnswer, Request, StoredPart
 from domain.fingerprint import canonical, sha256_hex
 from domain.kept import kept_answer, kept_bytes
+from domain.origins import shown_url
 from domain.reading import Reading, observed_value
 from domain.recordable_headers import allowed_headers
 
 READ_IN_THREAD_FROM = 64 * 1024
 KEEP_WITHIN_S = 5.0
 T = TypeVar("T")
-
-
-def shown_url(url: str) -> str:
-    """An address without its query, which may hold what was asked."""
-    parts = urlsplit(url)
-    return bounded(f"{parts.scheme}://{parts.netloc}{parts.path}{'?...' if parts.query else ''}", 2048)
 
 
 async def sealed(world: World, request: Request) -> Request:
@@ -130,7 +124,7 @@ async def _kept(world: World, case: Case, exchange: Exchange) -> bool:
             async with world.results.stage(staging) as staged:
                 await staged.write(body)
                 await staged.seal()
-            await world.results.publish(staging, body_key(case.standing.opened.tenant, case.record.stream, digest))
+            await world.results.publish(staging, object_key(case.standing.opened.tenant, case.record.stream, digest))
             await world.results.discard(staging)
     except (SakshiError, TimeoutError):
         return False

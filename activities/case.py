@@ -21,7 +21,7 @@ from domain.fingerprint import committed_value, mark, token_digest
 from domain.language.expressions import Scope
 from domain.language.loading import contract_from_canonical
 from domain.messages import Known
-from domain.sensitive import Found, Page, real_job
+from domain.sensitive import Found, HiddenValues, real_job
 from domain.standing import Standing
 from domain.steps import token_of, values_of
 
@@ -91,14 +91,14 @@ class Hidden:
 class Asked:
     """What never changes of an operation; `names` keeps what was derived for a generation.
 
-    `pages` are the values that were hidden and that later calls need, by the digest of their payload.
+    `apart` are the values that were hidden and that later calls need, by the digest of their payload.
     """
 
     contract: Contract
     input: Json
     salt: bytes
     names: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
-    pages: dict[str, Page] = field(default_factory=dict[str, Page])
+    apart: dict[str, HiddenValues] = field(default_factory=dict[str, HiddenValues])
     hidden: Hidden = field(default_factory=Hidden)
 
 
@@ -180,7 +180,6 @@ class Case:
     def scope(self, *, call_id: str, observed: Json = None, **roots: Json) -> Scope:
         """The roots that a template or an expression may use for this operation."""
         opened, standing = self.standing.opened, self.standing
-        deadlines = standing.facts.deadlines_ms.model_dump()
         values: dict[str, object] = {
             "input": self.asked.input,
             "target": dict(opened.target),
@@ -192,7 +191,7 @@ class Case:
                 "reason": opened.reason or "",
             },
             "trace_id": opened.trace_id,
-            "deadlines": {name: span // 1000 if span % 1000 == 0 else span / 1000 for name, span in deadlines.items()},
+            "deadlines": standing.facts.deadlines_ms.root,
             "mark": self.mark(standing.generation),
             "call_id": call_id,
             "steps": {} if standing.final else self.values(standing.steps),
@@ -205,9 +204,9 @@ class Case:
 
     def _job(self) -> dict[str, Json] | None:
         """The job with the values that its record hides. Raises NotFound: no request is rendered with what stands in their place."""
-        if any(digest not in self.asked.pages for digest in self.standing.sensitive):
+        if any(digest not in self.asked.apart for digest in self.standing.sensitive):
             raise NotFound("what was hidden in the record of the job is not there")
-        return real_job(self.standing.job, self.asked.pages.values())
+        return real_job(self.standing.job, self.asked.apart.values())
 
     def policy(self, *, max_bytes: int, send_by: float | None = None, total_s: float | None = None) -> CallPolicy:
         """The limits and the allowed origins of one call."""
@@ -238,8 +237,8 @@ class Cases:
             raise UnknownStream(f"the ledger holds no operation {stream}", hint="is this the ledger it was started with?") from None
         asked = self._asked.get(stream) or await self._read(record)
         for digest in record.standing.sensitive:
-            if digest not in asked.pages:
-                asked.pages[digest] = Page.from_bytes(await self._ledger.payload(digest))
+            if digest not in asked.apart:
+                asked.apart[digest] = HiddenValues.from_bytes(await self._ledger.payload(digest))
         return Case(self._ledger.ledger_id, record, asked, await self._values(record.standing))
 
     async def _read(self, record: Record) -> Asked:

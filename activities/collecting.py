@@ -20,7 +20,7 @@ from typing import Final, cast
 from activities.calling import observed_root, words_of
 from activities.case import Case, call_id
 from activities.fetching import Fetched
-from activities.gathering import Failed, Gathering, Kept, Renew, true
+from activities.gathering import Failed, Gathering, Kept, Renew
 from activities.itemising import Held, Itemised, itemise
 from activities.observing import read_status
 from activities.owning import append_as_owner, append_fact
@@ -29,6 +29,7 @@ from activities.stepping import UNRENDERABLE, Before, run_before
 from activities.waiting import again
 from domain.evidence import Check, Evidence, Intent, Json, ResultOutcome, StepOutcome, StepSeen, Words, instant
 from domain.language.expressions import Scope
+from domain.language.matching import is_met
 from domain.language.stages import Collect
 from domain.lifecycle import next_step
 from domain.results.pieces import Plan, plan
@@ -147,7 +148,7 @@ class _Attempt:
         problems: list[str] = []
         if wanted.expect is not None:
             facts = replace(scope, outputs=_facts(kept), result=kept[0].value, counts=cast("Json", self.case.standing.counts))
-            right = await asyncio.to_thread(true, wanted.expect, facts)
+            right = await asyncio.to_thread(is_met, wanted.expect, facts)
             checks = (Check(check="expect", verdict="ok" if right else "differs", expected="as the contract says"),)
             problems = [] if right else ["expect: the result is not as the contract expects"]
         if len(kept) == 1:

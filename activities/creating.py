@@ -22,6 +22,7 @@ from activities.case import Case, call_id, frozen_request
 from activities.judging import judge_execution
 from activities.owning import append_as_owner, append_fact
 from activities.ports import Record, World
+from activities.stepping import UNRENDERABLE
 from activities.veiling import hide, notice, veiled
 from activities.waiting import again, next_instant
 from domain.errors import AddressError, NotFound, RenderError, Unreachable
@@ -108,7 +109,7 @@ def _sending_ends(standing: Standing) -> datetime | None:
     return min((end for end in ends if end is not None), default=None)
 
 
-async def prepare(world: World, case: Case, *, turn: int) -> tuple[Case, Prepared | None]:
+async def intend(world: World, case: Case, *, turn: int) -> tuple[Case, Prepared | None]:
     """Judge and record the intent in one transaction. None if policy or the state does not let this be sent."""
     standing = case.standing
     attempt, at = standing.attempts + 1, instant(world.clocks.now())
@@ -164,14 +165,14 @@ async def _frozen(world: World, case: Case, at: datetime) -> Request:
 async def _unrenderable(world: World, case: Case, message: str, attempt: int, *, turn: int) -> Record:
     fact = CreateExchange(
         at=instant(world.clocks.now()), actor=world.identity, meaning="refused", generation=case.standing.generation, attempt=attempt,
-        word="unrenderable", words=Words(message=message),
+        word=UNRENDERABLE, words=Words(message=message),
     )  # fmt: skip
     return await append_fact(world, case, fact, turn=turn)
 
 
 async def attempt(world: World, case: Case, pulse: Pulse, *, turn: int) -> Case:
     """One attempt, which is not broken off between its intent and its outcome. One that was cancelled before sending sends nothing."""
-    case, prepared = await prepare(world, case, turn=turn)
+    case, prepared = await intend(world, case, turn=turn)
     if prepared is None:
         return case
     pulse.witness(case.record.seq, case.record.hash)
@@ -195,14 +196,14 @@ async def send(world: World, prepared: Prepared, pulse: Pulse, *, turn: int) -> 
     exchange = await world.provider.exchange(prepared.request, policy)
     fact, payloads = await _fact(world, prepared, exchange)
     notice(case, exchange)
-    fact, pages = await veiled(world, case, fact)
-    if pages:
+    fact, hidden = await veiled(world, case, fact)
+    if hidden:
         # Ahead of the heartbeat, from which the next attempt may have to recover. If it fails the append may still succeed.
         with suppress(Unreachable):
-            await world.ledger.put_payloads(case.record.stream, pages)
+            await world.ledger.put_payloads(case.record.stream, hidden)
     pulse.answered(fact.model_dump(mode="json", exclude_defaults=True) | {"meaning": fact.meaning})
     fact = fact.model_copy(update={"http": await recorded(world, case, exchange)})
-    return await append_fact(world, case, fact, turn=turn, payloads=(*payloads, *pages))
+    return await append_fact(world, case, fact, turn=turn, payloads=(*payloads, *hidden))
 
 
 async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[CreateExchange, Sequence[bytes]]:

@@ -11,16 +11,16 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from activities.calling import http_facts, recorded, sealed, unanswered
 from activities.case import Case
 from activities.ports import World, staged_below
+from activities.stepping import UNRENDERABLE
 from domain.bodies import headers_root
-from domain.errors import AddressError, BadInput, RenderError
-from domain.evidence import Http, Json, bounded
-from domain.exchange import Answer, Exchange, NoAnswer, Request
-from domain.fingerprint import canonical
+from domain.errors import AddressError, RenderError
+from domain.evidence import Http, bounded
+from domain.exchange import REDIRECTS, Answer, Exchange, NoAnswer, Request
 from domain.language.calls import Output, Source
 from domain.language.calls import Request as RequestModel
 from domain.language.expressions import Scope, first_value
@@ -30,12 +30,14 @@ from domain.origins import origin_of
 from domain.reading import DEFAULT, Reading, read_collect
 from domain.rendering import render
 from domain.results.expectations import expectations, passing
+from domain.results.inline import inline_bytes
 from domain.results.measuring import Measured, Measurer
 
 TOO_LARGE: Final = "the result is larger than the contract allows"
 FINAL_FAULTS: Final = {"oversized": TOO_LARGE, "encoding": "the result's encoding is not one we offered"}
 CHECKS: Final = "checks"
-_ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
+Rows = Literal["ok", "not_offered"] | None
+"""What came of the counts of rows that pages say of themselves; None where none was asked for. One that differs is a problem."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Fetched:
     problem: str | None = None
     why: str | None = None
     elsewhere: bool = False
-    page_rows: bool | None = None
+    page_rows: Rows = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def problem(text: str, *, word: str = "done", elsewhere: bool = False) -> Fetche
 
 def unaddressed(error: RenderError | AddressError) -> Fetched:
     """No request can be made of what the provider gave."""
-    return problem(f"nothing was sent: {error.message}", word="unrenderable", elsewhere=isinstance(error, AddressError))
+    return problem(f"nothing was sent: {error.message}", word=UNRENDERABLE, elsewhere=isinstance(error, AddressError))
 
 
 async def inline(errand: Errand) -> Fetched:
@@ -107,7 +109,7 @@ async def inline(errand: Errand) -> Fetched:
         value = None
     if value is None:
         return problem("the answer holds no result where the contract says it is", word="inline")
-    data = _written(value, errand.output.format)
+    data = inline_bytes(value, errand.output.format)
     if len(data) > min(errand.case.contract.http.limits.response_bytes, errand.room):
         return problem(TOO_LARGE, word="inline")
     measurer = Measurer(errand.output.format)
@@ -117,22 +119,6 @@ async def inline(errand: Errand) -> Fetched:
         await staged.write(data)
         await staged.seal()
     return Fetched(Reading("done", word="inline"), measured=measurer.finish())
-
-
-def _written(value: Json, format: str) -> bytes:
-    if isinstance(value, str) and format in {"text", "binary", "csv", "jsonl"}:
-        return value.encode("utf-8", "replace")
-    if isinstance(value, list) and format == "jsonl":
-        return b"".join(map(line, value))
-    try:
-        return canonical(value)
-    except BadInput:  # an integer with more digits than canonical JSON carries: it keeps them
-        return line(value)[:-1]
-
-
-def line(value: Json) -> bytes:
-    """A value as one line of JSON, its keys in the order in which they came."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace") + b"\n"
 
 
 async def stream(errand: Errand) -> Fetched:
@@ -175,8 +161,7 @@ async def download(
         if isinstance(head, NoAnswer):
             now = world.clocks.now()
             return Download(_unanswered(head, http_facts(Exchange(request, streamed.began, now, head)), now))
-        body, size = bytearray(), 0
-        good = 200 <= head.status < 300
+        body, size, good = bytearray(), 0, 200 <= head.status < 300
         async with world.results.stage(staging) as staged:
             async for chunk in _bounded(streamed.chunks(), None if good else limits.response_bytes):
                 size += len(chunk)
@@ -190,12 +175,12 @@ async def download(
             whole = answer if size <= limits.response_bytes else replace(answer, body=b"")
             reading = await asyncio.to_thread(read_collect, case.contract, errand.source, whole, scope, world.clocks.now())
             http = await _answer_facts(world, case, Exchange(request, streamed.began, world.clocks.now(), answer), size)
-            fetched = _judged(Fetched(reading, media=media_of(head), http=http), answer, good=good)
+            fetched = _judged(Fetched(reading, media=head.header("content-type"), http=http), answer, good=good)
             if fetched.problem is not None or fetched.cut or answer.fault is not None or reading.meaning != "done":
                 return Download(fetched, whole, size)
             if sealing is not None:
                 await sealing(whole)
-            await staged.seal(media_of(head))
+            await staged.seal(head.header("content-type"))
     return Download(fetched, whole, size, sealed=True)
 
 
@@ -213,7 +198,7 @@ def _judged(fetched: Fetched, answer: Answer, *, good: bool) -> Fetched:
         return replace(fetched, problem=FINAL_FAULTS[answer.fault])
     if answer.fault is not None:
         return replace(fetched, cut=good)
-    if answer.status in _ELSEWHERE and fetched.reading.word == DEFAULT:
+    if answer.status in REDIRECTS and fetched.reading.word == DEFAULT:
         # A wait and no problem: a provider under maintenance sends everybody to another page for a while.
         return replace(fetched, why=_leads_elsewhere(answer), elsewhere=True)
     return fetched
@@ -221,7 +206,7 @@ def _judged(fetched: Fetched, answer: Answer, *, good: bool) -> Fetched:
 
 def _leads_elsewhere(answer: Answer) -> str:
     """A redirect that was not followed: the contract allows none, or none to there."""
-    location = next((value for name, value in answer.headers if name == "location"), "")
+    location = answer.header("location") or ""
     try:
         where = str(origin_of(location))
     except AddressError:
@@ -244,8 +229,3 @@ async def _bounded(chunks: AsyncIterator[bytes], limit: int | None) -> AsyncIter
         taken += len(chunk)
         if limit is not None and taken >= limit:
             return
-
-
-def media_of(answer: Answer) -> str | None:
-    """The content type that an answer came with."""
-    return next((value for name, value in answer.headers if name == "content-type"), None)

@@ -14,20 +14,17 @@ from typing import Final
 
 from activities import fetching, paging
 from activities.case import Case
-from activities.fetching import CHECKS, Errand, Fetched
+from activities.fetching import CHECKS, Errand, Fetched, Rows
 from activities.ports import World, staged_below
 from activities.stepping import Before, run_before
-from domain.evidence import Check, Json, Output, StepSeen, bounded, instant_text
-from domain.language.calls import Source
+from domain.evidence import Check, Json, Output, StepSeen, bounded, instant_text, object_key
 from domain.language.expressions import Scope
-from domain.language.functions import TooMuch
-from domain.language.matching import holds
 from domain.lifecycle import next_step
 from domain.reading import DEFAULT, Reading
 from domain.results.checking import check
 from domain.results.expectations import Expectations, expectations, passing
 from domain.results.measuring import Measured, Measurer
-from domain.results.pieces import Piece, lifetime_s
+from domain.results.pieces import Piece, lifetime_s, source_of
 
 _SAYS_NOTHING: Final = frozenset({DEFAULT, "unsure", "rejected"})
 
@@ -129,7 +126,7 @@ class Gathering:
         return until is not None and self._world.clocks.now() >= until
 
     async def _fetched(self, piece: Piece, scope: Scope, staging: str, room: int) -> Fetched:
-        source = _source(piece, scope)
+        source = source_of(piece.model, scope)
         if source is None:
             return fetching.problem("no source of the result fits this answer")
         errand = Errand(self._world, self._case, piece.model, source, scope, staging, max(room, 0))
@@ -186,19 +183,7 @@ class Gathering:
         return expectations(piece.model, scope) if kept is None else Expectations.from_json(kept)
 
     def _key(self, measured: Measured) -> str:
-        return f"{self._case.standing.opened.tenant}/{self._case.record.stream}/{measured.sha256}"
-
-
-def _source(piece: Piece, scope: Scope) -> Source | None:
-    return next((one for one in piece.model.source if one.when is None or true(one.when, scope)), None)
-
-
-def true(match: dict[str, Json], scope: Scope) -> bool:
-    """Whether a match holds; what is too much to be evaluated does not."""
-    try:
-        return holds(match, scope)
-    except TooMuch:
-        return False
+        return object_key(self._case.standing.opened.tenant, self._case.record.stream, measured.sha256)
 
 
 def _is_gone(fetched: Fetched) -> bool:
@@ -214,12 +199,12 @@ def _past(fetched: Fetched, over: datetime | None) -> Fetched:
     return replace(fetched, reading=replace(fetched.reading, meaning="gone"))
 
 
-def _rows(found: bool | None) -> tuple[Check, ...]:
+def _rows(found: Rows) -> tuple[Check, ...]:
     """What came of the pages' own counts of rows; one that differed never gets here."""
-    return () if found is None else (Check(check="page_records", verdict="ok" if found else "not_offered"),)
+    return () if found is None else (Check(check="page_records", verdict=found),)
 
 
 def _media(piece: Piece, scope: Scope, fetched: Fetched) -> str | None:
     """As it came, but for lists of pages, which are kept as lines."""
-    source = _source(piece, scope)
+    source = source_of(piece.model, scope)
     return "application/jsonl" if source is not None and source.pages is not None and source.pages.items else fetched.media

@@ -9,25 +9,25 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import JsonValue
 
 from activities.case import Case
 from activities.ports import Staged, World
-from domain.counts import named_counts, whole_number
+from domain.counts import Outcome, named_counts, whole_number
 from domain.errors import NotFound
-from domain.evidence import Json, Output, file_key
+from domain.evidence import Json, Output, file_key, object_key
+from domain.files import format_of
 from domain.jsontext import NotReadable
 from domain.language.calls import Submitted
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
 from domain.results.item_keys import Keys
-from domain.results.item_records import Records, format_of, record_format
+from domain.results.item_records import Records, record_format
 from domain.results.itemising import MAX_ITEMS, ItemCounter, SubmittedKeys
 from domain.results.measuring import Measurer
-from domain.results.outcomes import ProviderCounts, Said, Weighed, explained, weigh
-from domain.results.outcomes import Submitted as Facts
+from domain.results.outcomes import ProviderCounts, Said, SubmittedFacts, Weighed, explained, weigh
 
 LIST_NAME: Final = "failed-items"
 LIST_MEDIA: Final = "application/jsonl"
@@ -47,7 +47,7 @@ class Held:
 class Itemised:
     """What a result outcome says of the items."""
 
-    outcome: Literal["whole", "partial", "none"]
+    outcome: Outcome
     items: dict[str, Json] | None
     disagrees: bool
     failed_items: Output | None = None
@@ -80,7 +80,7 @@ async def itemise(world: World, case: Case, scope: Scope, held: Sequence[Held] =
     if not counter.tally.listed:
         return _itemised(weighed)
     measured = measurer.finish()
-    key = f"{case.standing.opened.tenant}/{case.record.stream}/{measured.sha256}"
+    key = object_key(case.standing.opened.tenant, case.record.stream, measured.sha256)
     await world.results.publish(place, key)
     await world.results.discard(place)
     listed = Output(
@@ -119,7 +119,7 @@ def _writing(counter: ItemCounter, measurer: Measurer, staged: Staged) -> Callab
 
 async def _count(
     world: World, case: Case, counter: ItemCounter, submitted: "_Submission", held: Sequence[Held], write: Callable[[], Awaitable[None]]
-) -> Facts:
+) -> SubmittedFacts:
     """Every record of every output that has items, and then what never came back."""
     collect = case.contract.collect
     assert collect is not None
@@ -150,7 +150,7 @@ class _Submission:
         self._world, self._case, self._submitted, self._scope = world, case, submitted, scope
         self._file = case.standing.opened.files.get(submitted.file) if submitted.file else None
         self._noted = SubmittedKeys(submitted.key, scope, case.asked.salt)
-        self.facts = Facts()
+        self.facts = SubmittedFacts()
 
     @property
     def keys(self) -> Keys | None:
@@ -161,9 +161,9 @@ class _Submission:
         """Count what was submitted, and note its keys."""
         noted = self._noted
         if self._submitted.file is None:
-            self.facts = Facts(submitted_number(self._submitted, self._scope))
+            self.facts = SubmittedFacts(submitted_number(self._submitted, self._scope))
         elif noted.keys is None and self._file is not None and self._file.records is not None:
-            self.facts = Facts(self._file.records)
+            self.facts = SubmittedFacts(self._file.records)
         else:
             problems: list[str] = []
             try:
@@ -177,7 +177,7 @@ class _Submission:
             elif self._submitted.key and not problems:
                 problems.append(f"there are more than {MAX_ITEMS} submitted items: their keys were not compared")
             items = noted.records if not problems or noted.records > MAX_ITEMS else None
-            self.facts = Facts(items, noted.keys.doubles if noted.keys else 0, noted.unkeyed, problems)
+            self.facts = SubmittedFacts(items, noted.keys.doubles if noted.keys else 0, noted.unkeyed, problems)
 
     async def missing(self) -> AsyncIterator[list[str]]:
         """The keys that never came back, a few at a time. Read again only if there are any."""
@@ -189,7 +189,7 @@ class _Submission:
     async def _records(self) -> AsyncIterator[Iterator[JsonValue]]:
         """The records of the file, a piece of it at a time. Raises NotFound, NotReadable."""
         name, opened = self._submitted.file, self._case.standing.opened
-        format = format_of(self._case.contract.files[name].media) if name else None
+        format = record_format(format_of(self._case.contract.files[name].media)) if name else None
         if self._file is None or format is None:
             raise NotFound("it was not kept")
         records = Records(format)

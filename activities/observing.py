@@ -19,7 +19,7 @@ from domain.evidence import Observation, Words, instant
 from domain.exchange import NoAnswer, Request
 from domain.language.stages import Observe
 from domain.lifecycle import next_step
-from domain.reading import read_observe
+from domain.reading import Reading, read_observe
 from domain.rendering import render
 
 
@@ -94,18 +94,7 @@ async def _reading(
     scope = before.scope
     compare = case.standing.compare_due
     reading = await read(lambda: read_observe(case.contract, outcome, scope, at, compare=compare), outcome)
-    base |= {
-        "meaning": reading.meaning,
-        "word": reading.word,
-        "verdict": reading.verdict,
-        "remote_state": reading.remote_state,
-        "provider_at": reading.at,
-        "progress": reading.progress,
-        "counts": reading.counts,
-        "counts_problem": reading.counts_problem,
-        "undecided": reading.undecided,
-        "words": words_of(reading),
-    }
+    base |= _shown(reading)
     payloads: Sequence[bytes] = ()
     match reading.meaning:
         case "terminal":
@@ -118,6 +107,22 @@ async def _reading(
         case _:
             base["next_at"] = _next(case, at, reading.delay_ms, woken=woken)
     return Observation.model_validate(base), payloads
+
+
+def _shown(reading: Reading) -> dict[str, object]:
+    """The fields of an `Observation` that are the provider's."""
+    return {
+        "meaning": reading.meaning,
+        "word": reading.word,
+        "verdict": reading.verdict,
+        "remote_state": reading.remote_state,
+        "provider_at": reading.at,
+        "progress": reading.progress,
+        "counts": reading.counts,
+        "counts_problem": reading.counts_problem,
+        "undecided": reading.undecided,
+        "words": words_of(reading),
+    }
 
 
 def _next(case: Case, now: datetime, hint_ms: int | None, *, woken: bool) -> datetime:

@@ -56,8 +56,8 @@ async def append_fact(world: World, case: Case, fact: Evidence, *, turn: int, pa
     """
     expected = True
     stream = case.record.stream
-    fact, pages = await veiled(world, case, fact)
-    payloads = (*payloads, *pages)
+    fact, hidden = await veiled(world, case, fact)
+    payloads = (*payloads, *hidden)
 
     def decide(standing: Standing) -> Sequence[Evidence]:
         nonlocal expected

@@ -13,10 +13,10 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, replace
-from typing import Final, Literal, cast
+from typing import Final, cast
 
 from activities.calling import recorded, sealed, unanswered
-from activities.fetching import FINAL_FAULTS, TOO_LARGE, Download, Errand, Fetched, download, line, media_of, problem, unaddressed
+from activities.fetching import FINAL_FAULTS, TOO_LARGE, Download, Errand, Fetched, Rows, download, problem, unaddressed
 from activities.ports import World, staged_below
 from domain.bodies import media_type
 from domain.errors import AddressError, RenderError
@@ -29,11 +29,11 @@ from domain.paging import Following, Trail, following, next_page, page_root
 from domain.reading import Reading, answer_scope, read_collect
 from domain.rendering import render
 from domain.results.expectations import count_of
+from domain.results.inline import line
 from domain.results.joining import Joiner
 from domain.results.measuring import Measurer
 
 CURSOR: Final = "cursor"
-Rows = Literal["ok", "not_offered"] | None
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ async def pages(errand: Errand, *, afresh: bool) -> Fetched:
 
 def _stepped(how: Pages, walk: Walk, page: Page) -> Walk | str:
     """The walk with one more page, or why it can't go on."""
-    number, media = walk.pages + 1, media_of(page.answer)
+    number, media = walk.pages + 1, page.answer.header("content-type")
     if walk.media is not None and _kind(media) != _kind(walk.media):
         return f"page {number} came as {_kind(media)}, the first as {_kind(walk.media)}"
     rows = walk.rows
@@ -170,7 +170,7 @@ async def _listed(errand: Errand, how: Pages, request: Request, scope: Scope, pa
         why = unanswered(answer, world.clocks.now()).reason
         return replace(refused or Fetched(Reading("again", word=answer.word, reason=why, delay_ms=answer.wait_ms)), http=http)
     reading = await asyncio.to_thread(read_collect, case.contract, errand.source, answer, scope, world.clocks.now())
-    fetched = Fetched(reading, media=media_of(answer), http=http)
+    fetched = Fetched(reading, media=answer.header("content-type"), http=http)
     if answer.fault in FINAL_FAULTS and 200 <= answer.status < 300:
         return replace(fetched, problem=f"page {_number(scope)}: {FINAL_FAULTS[answer.fault]}")
     if reading.meaning != "done":
@@ -213,8 +213,7 @@ async def _joined(errand: Errand, walk: Walk, last: Fetched, answered: Answer | 
         await errand.note_checks(answered)
         await staged.seal(walk.media)
     await world.results.discard(_parts(errand))
-    rows = None if walk.rows is None else walk.rows == "ok"
-    return replace(last, measured=measurer.finish(), media=walk.media, page_rows=rows)
+    return replace(last, measured=measurer.finish(), media=walk.media, page_rows=walk.rows)
 
 
 async def _pieces(errand: Errand, joiner: Joiner, pages: int) -> AsyncIterator[bytes]:
@@ -255,10 +254,10 @@ async def _resumed(errand: Errand) -> tuple[Walk, Trail]:
     return Walk(**kept), trail  # pyright: ignore[reportArgumentType]  # the shape that _note wrote
 
 
-async def page_rows(world: World, staging: str) -> bool | None:
-    """What came of the pages' own counts, of an object that was joined: all said and right, not all said, or none asked."""
+async def page_rows(world: World, staging: str) -> Rows:
+    """What came of the pages' own counts, of an object that was joined."""
     kept = await kept_json(world, staged_below(staging, CURSOR))
-    return None if kept is None or kept["rows"] is None else kept["rows"] == "ok"
+    return None if kept is None else cast("Rows", kept["rows"])
 
 
 async def kept_json(world: World, staging: str) -> dict[str, Json] | None:

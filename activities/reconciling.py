@@ -21,8 +21,8 @@ from activities.calling import read, recorded, unanswered
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact, late_of
 from activities.ports import World
+from activities.stepping import UNRENDERABLE
 from activities.waiting import again
-from domain import lookups as reading
 from domain.contract import Contract
 from domain.errors import AddressError, RenderError
 from domain.evidence import CreateExchange, Evidence, Http, Intent, Json, Late, Lookup, Words, instant, instant_text
@@ -31,7 +31,7 @@ from domain.language.calls import PAGES_WITHIN
 from domain.language.calls import Lookup as LookupModel
 from domain.language.expressions import Scope
 from domain.lifecycle import next_step
-from domain.lookups import MAX_CANDIDATES, Found
+from domain.lookups import MAX_CANDIDATES, MAX_ITEMS, Found, read_get, read_page
 from domain.paging import Trail, next_page, page_root
 from domain.rendering import render
 from domain.standing import Standing, State
@@ -82,7 +82,7 @@ async def look_up(world: World, case: Case, *, turn: int) -> Case:
     if lookup.by == "webhook":
         fact = _waited(world, case, lookup, index)
     else:
-        seen = await (_ask(world, case, lookup, scope, reading.read_get) if lookup.by == "get" else _list(world, case, lookup, scope))
+        seen = await (_ask(world, case, lookup, scope, read_get) if lookup.by == "get" else _list(world, case, lookup, scope))
         fact = _fact(world, case, lookup, index, seen, began)
     return case.at(await append_fact(world, case, fact, turn=turn))
 
@@ -138,7 +138,7 @@ class Walk:
         for job in page.jobs:
             if len(self.jobs) < MAX_CANDIDATES:
                 self.jobs.setdefault(str(job["id"]), job)
-        if self.items > reading.MAX_ITEMS:
+        if self.items > MAX_ITEMS:
             return TOO_LONG
         return "the list leads back to a page that was read" if self.trail.leads_back(page.leads) else None
 
@@ -153,7 +153,7 @@ async def _list(world: World, case: Case, lookup: LookupModel, scope: Scope) -> 
     page, asked = Found("page"), None
     for index in range(lookup.pages.limit):
         here = replace(scope, call_id=f"{scope.call_id}.{index}", page=page_root(index, page.leads))
-        seen = await _ask(world, case, lookup, here, reading.read_page, url=page.leads.next_url, base=asked)
+        seen = await _ask(world, case, lookup, here, read_page, url=page.leads.next_url, base=asked)
         if seen.found.meaning != "page":
             return seen
         page, asked = seen.found, seen.asked
@@ -174,7 +174,7 @@ async def _ask(
     try:
         request = _rendered(case, lookup, scope, url, base)
     except (RenderError, AddressError) as error:
-        return Seen(Found("failed", word="unrenderable", message=error.message))
+        return Seen(Found("failed", word=UNRENDERABLE, message=error.message))
     exchange = await world.provider.exchange(request, case.policy(max_bytes=case.contract.http.limits.response_bytes))
     outcome = exchange.outcome
     if isinstance(outcome, NoAnswer):

@@ -13,12 +13,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from activities.calling import recorded, request_facts, sealed
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact
 from activities.ports import World
+from activities.stepping import UNRENDERABLE
 from activities.veiling import hide
 from activities.waiting import again, next_instant
 from domain.errors import AddressError, NotFound, RenderError, StaleOwner
@@ -30,9 +30,7 @@ from domain.polling import hint
 from domain.reading import answer_scope
 from domain.rendering import render
 from domain.standing import Leftover, Standing
-from domain.steps import token_of, values_of
-
-GONE: Final = frozenset({404, 410})
+from domain.steps import token_of, undone, values_of
 
 
 async def before_create(world: World, case: Case, *, turn: int) -> Case:
@@ -84,7 +82,7 @@ async def _undo(world: World, case: Case, left: Leftover, *, turn: int) -> Case:
         request = await sealed(world, await _request(world, case, left))
     except (RenderError, AddressError, NotFound) as error:
         words = Words(message=error.message)
-        return await _record(world, case, _outcome(world, left, "leftover", "unrenderable", words=words), turn=turn)
+        return await _record(world, case, _outcome(world, left, "leftover", UNRENDERABLE, words=words), turn=turn)
     case, ours = await _intend(world, case, left, request, turn=turn)
     if not ours:
         return case
@@ -92,7 +90,7 @@ async def _undo(world: World, case: Case, left: Leftover, *, turn: int) -> Case:
     http, answer = await recorded(world, case, exchange), exchange.outcome
     if not isinstance(answer, Answer):
         return await _later(world, case, left, answer.word, http, answer.wait_ms, turn=turn)
-    if 200 <= answer.status < 300 or answer.status in GONE:
+    if undone(answer.status):
         return await _record(world, case, _outcome(world, left, "undone", str(answer.status), http=http), turn=turn)
     return await _later(world, case, left, str(answer.status), http, _hint(world, case, answer), turn=turn)
 

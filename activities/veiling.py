@@ -20,7 +20,7 @@ from domain.evidence import Fact, Ref, StepOutcome
 from domain.exchange import Answer, Exchange
 from domain.fingerprint import SALT_BYTES, sha256_hex
 from domain.kept import kept_answer
-from domain.sensitive import Page, find, hidden_jobs, hidden_saved
+from domain.sensitive import HiddenValues, find, hidden_jobs, hidden_saved
 from domain.veil import Veil
 
 M = TypeVar("M", bound=BaseModel)
@@ -54,20 +54,20 @@ async def veiled(world: World, case: Case, fact: F) -> tuple[F, tuple[bytes, ...
     veil = _veil(case, getattr(fact, "job", None))
     case.asked.hidden.blind = False
     shown = veil.model(fact) if veil else fact
-    pages = case.asked.pages
-    known = {(job, name): pair for page in pages.values() for job, values in page.jobs.items() for name, pair in values.items()}
+    apart = case.asked.apart
+    known = {(job, name): pair for one in apart.values() for job, values in one.jobs.items() for name, pair in values.items()}
     jobs = {
         job: fresh
         for job, values in hidden_jobs(fact, shown).items()
         if (fresh := {name: pair for name, pair in values.items() if known.get((job, name)) != pair})
     }
     saved = _saved(case, fact)
-    if not jobs and not saved and (pages or shown == fact):
+    if not jobs and not saved and (apart or shown == fact):
         return shown, ()
-    page = Page(case.asked.hidden.salt, jobs, saved)
-    payload = page.to_bytes()
+    kept = HiddenValues(case.asked.hidden.salt, jobs, saved)
+    payload = kept.to_bytes()
     ref = Ref(digest=sha256_hex(payload), size=len(payload))
-    pages[ref.digest] = page
+    apart[ref.digest] = kept
     return shown.model_copy(update={"sensitive": ref}), (payload,)
 
 
@@ -75,15 +75,15 @@ def _saved(case: Case, fact: Fact) -> tuple[str, ...]:
     """What is sensitive in the values that a step saved: another worker sends them on, and did not see the answer that they are from."""
     if not isinstance(fact, StepOutcome) or fact.saved is None:
         return ()
-    known = {text for page in case.asked.pages.values() for text in page.saved}
+    known = {text for one in case.asked.apart.values() for text in one.saved}
     found = hidden_saved(_texts(case), cast("JsonValue", dict(case.saved.get(fact.saved.digest, {}))))
     return tuple(text for text in found if text not in known)
 
 
 def _veil(case: Case, job: object) -> Veil:
-    hidden, pages = case.asked.hidden, case.asked.pages
+    hidden, apart = case.asked.hidden, case.asked.apart
     if not hidden.salt:
-        hidden.salt = next((page.salt for page in pages.values()), b"") or secrets.token_bytes(SALT_BYTES)
+        hidden.salt = next((one.salt for one in apart.values()), b"") or secrets.token_bytes(SALT_BYTES)
     given = job.get("id") if isinstance(job, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     job_id = str(given) if given is not None else case.standing.job_id  # pyright: ignore[reportUnknownArgumentType]
     return Veil(hidden.salt, _texts(case), job_id=job_id, blind=hidden.blind)
@@ -93,8 +93,8 @@ def _texts(case: Case) -> Iterator[str]:
     yield from case.asked.hidden.texts
     for found in case.asked.hidden.read.values():
         yield from found.texts
-    for page in case.asked.pages.values():
-        yield from page.texts()
+    for one in case.asked.apart.values():
+        yield from one.texts()
 
 
 async def _notice_kept(world: World, case: Case) -> None:

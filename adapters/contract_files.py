@@ -1,7 +1,6 @@
 """The folder of contracts: strict YAML files, one per contract and version.
 
-* One document of UTF-8, 256 KiB, JSON's scalars only; no tags, no merge keys, no directives, no double keys. Aliases are
-  expanded, counted before they cost anything: 10,000 nodes, 64 levels.
+* A file is strict YAML (`strict_yaml.py`), within bounds: 256 KiB, 10,000 nodes, 64 levels, aliases expanded. It is a regular file.
 * `NAME.yaml` or `NAME@VERSION.yaml`, and the content says the same name. The newest version is the default.
 * One broken file does not hide the others; it is named when it is asked for or checked.
 """

@@ -16,10 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from adapters.addresses import Origin
-from adapters.credential_records import MAX_RECORD, Credential, Scheme, Secret, parse_credential
+from adapters.credential_records import MAX_RECORD, Credential, parse_credential
 from domain.errors import CredentialError
-
-__all__ = ["Credential", "Credentials", "Scheme", "Secret"]
 
 PREFIX = "SAKSHI_CREDENTIAL_"
 _NAME = re.compile(r"[a-z0-9_]{1,64}")

@@ -14,7 +14,7 @@ from typing import cast
 import httpcore
 import httpx
 
-from adapters.credentials import Secret
+from adapters.credential_records import Secret
 from adapters.http_auth import mask, mask_bytes
 from adapters.http_body import Undecodable, decoder_for, raw_limit
 from adapters.http_pace import Turnstile

@@ -13,18 +13,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import assert_never
+from typing import TypeVar, assert_never
 from urllib.parse import quote
 
 from adapters import oauth, sigv4
 from adapters.addresses import Origin
-from adapters.credentials import Credential, Credentials, Scheme, Secret
+from adapters.credential_records import Credential, Scheme, Secret
+from adapters.credentials import Credentials
 from domain.errors import CredentialError
 from domain.exchange import AuthUse
 
 _HOLE = re.compile(r"\$\$\{|\$\{secret\.([a-z0-9_]{1,64})\}")
 MASKED_FROM = 8
 """A secret shorter than this is not looked for in answers: it would be found in ordinary words."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +103,13 @@ def apply(
             return Applied(query=Secret(query), secrets=tuple(map(Secret, values.values())))
         case "oauth2":
             client = read(use.credential, "oauth2")
-            if client.oauth is None:
-                raise CredentialError(
-                    f"credential {client.name} is a single value, and one that says where tokens are given is needed", fault="scheme"
-                )
+            _needed(client, client.oauth, "that says where tokens are given")
             return Applied(client=client)
         case "sigv4":
             signing = read(use.credential, "sigv4")
-            if signing.keys is None:
-                raise CredentialError(
-                    f"credential {signing.name} is a single value, and one with keys to sign with is needed", fault="scheme"
-                )
-            signature = sigv4.Signature(signing.keys, use.service, use.region, now())
-            return Applied(secrets=sigv4.secrets_of(signing.keys), signature=signature)
+            keys = _needed(signing, signing.keys, "with keys to sign with")
+            signature = sigv4.Signature(keys, use.service, use.region, now())
+            return Applied(secrets=sigv4.secrets_of(keys), signature=signature)
         case _:
             assert_never(use.kind)
 
@@ -196,6 +192,13 @@ def _expand(text: str, values: dict[str, str]) -> str:
     if "${" in _HOLE.sub("", text):
         raise CredentialError("an authentication template has a hole that is not `${secret.NAME}`")
     return _HOLE.sub(lambda hole: values[hole.group(1)] if hole.group(1) else "${", text)
+
+
+def _needed(credential: Credential, part: T | None, what: str) -> T:
+    """What a bare value of the embedded stack lacks."""
+    if part is None:
+        raise CredentialError(f"credential {credential.name} is a single value, and one {what} is needed", fault="scheme")
+    return part
 
 
 def _value(credential: Credential) -> str:

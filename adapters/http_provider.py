@@ -31,7 +31,8 @@ import httpcore
 import httpx
 
 from adapters.addresses import Address, AddressRules, Origin, OriginPattern, Resolver, parse_address, parse_pattern, system_resolver
-from adapters.credentials import Credentials, Secret
+from adapters.credential_records import Secret
+from adapters.credentials import Credentials
 from adapters.http_answer import StreamedAnswer, Unanswered
 from adapters.http_auth import Applied, apply, authenticate, names_of
 from adapters.http_pace import Pace, QuotaSpent, Turnstile
@@ -40,11 +41,10 @@ from adapters.http_upload import FileLost, Files, Upload
 from adapters.http_wire import Journey, NameUnknown, PinnedTransport, TlsFailed, TooLate
 from adapters.oauth import TokenRequest, Tokens
 from domain.errors import AddressError, CredentialError, SakshiError
-from domain.exchange import Answer, AuthUse, CallPolicy, Exchange, NoAnswer, NotSent, Request
+from domain.exchange import REDIRECTS, Answer, AuthUse, CallPolicy, Exchange, NoAnswer, NotSent, Request
 
 _log = logging.getLogger("sakshi.http")
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEPT_ACROSS_ORIGINS = frozenset({"accept", "accept-language", "accept-encoding", "range", "user-agent"})
 
 _PROOFS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], NotSent], ...] = (

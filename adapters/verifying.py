@@ -9,7 +9,7 @@ from adapters.sql_ledger import SqlLedger
 from adapters.sql_verifying import Verification
 from domain.chain import Entry
 from domain.errors import NotFound, Tampered
-from domain.evidence import Json, body_key
+from domain.evidence import Json, object_key
 from domain.fingerprint import sha256_hex
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ async def kept_body(results: ResultStore, tenant: str, stream: str, digest: str,
     """The raw body of an answer, as its entry says that it is."""
     data = bytearray()
     try:
-        async for chunk in results.read(body_key(tenant, stream, digest)):
+        async for chunk in results.read(object_key(tenant, stream, digest)):
             data += chunk
             if len(data) > size:
                 return "altered"

@@ -97,7 +97,7 @@ class Commitment(Frozen):
 
 
 class Http(Frozen):
-    """What is recorded of one exchange: no secret, no body. `body_kept`: the body is in the result store, under `body_key`."""
+    """What is recorded of one exchange: no secret, no body. `body_kept`: the body is in the result store, under `object_key`."""
 
     method: str
     url: str
@@ -113,8 +113,8 @@ class Http(Frozen):
     body_kept: bool = False
 
 
-def body_key(tenant: str, stream: str, sha256: str) -> str:
-    """Where in the result store the kept body of an answer is."""
+def object_key(tenant: str, stream: str, sha256: str) -> str:
+    """Where in the result store an output of an operation is, a list of its items, or the kept body of an answer."""
     return f"{tenant}/{stream}/{sha256}"
 
 

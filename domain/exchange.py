@@ -13,7 +13,7 @@ import base64
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from domain.errors import CredentialFault
 from domain.fingerprint import sha256_hex
@@ -113,6 +113,10 @@ def _part(value: dict[str, object]) -> Part:
     return StoredPart(str(value["key"]), int(str(value["size"])), str(value["sha256"]))
 
 
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+"""Statuses of answers that send the caller to another address."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Status line, headers (lower-case names, in order, repeated ones kept) and body as far as it was read."""
@@ -121,6 +125,10 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     fault: Fault | None = None
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, by its lower-case name."""
+        return next((value for known, value in self.headers if known == name), None)
 
 
 @dataclass(frozen=True, slots=True)

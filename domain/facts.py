@@ -5,7 +5,7 @@ Entry 0 holds these facts, so that the tables can be applied to a stream without
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 
 class DeadlinesMs(BaseModel):
@@ -17,6 +17,11 @@ class DeadlinesMs(BaseModel):
     cancel: int = 300_000
     collect: int = 600_000
     approval: int = 86_400_000
+
+    @property
+    def root(self) -> dict[str, JsonValue]:
+        """The root `deadlines`, in seconds. Whole ones are integers: a header that says `7200.0` is refused by providers."""
+        return {name: span // 1000 if span % 1000 == 0 else span / 1000 for name, span in self.model_dump().items()}
 
 
 class ContractFacts(BaseModel):

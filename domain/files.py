@@ -30,11 +30,11 @@ _JSON_LINES: Final = frozenset({"jsonl", "jsonlines", "ndjson", "x-jsonl", "x-js
 
 
 def format_of(media: str) -> Format:
-    """How the records of a media type are counted; `binary` where they are not."""
+    """How the records of a media type are counted and read; `binary` where they are not."""
     kind, _, name = media.partition(";")[0].strip().lower().partition("/")
     if (kind, name) == ("text", "csv"):
         return "csv"
-    if kind == "application" and name in _JSON_LINES:
+    if kind in {"application", "text"} and name in _JSON_LINES:
         return "jsonl"
     return "json" if kind == "application" and (name == "json" or name.endswith("+json")) else "binary"
 
@@ -56,7 +56,10 @@ def made_from(name: str, file: File, scope: Scope) -> bytes | None:
         raise BadInput(f"files.{name} is made of a list, and the input has something else for it")
     written = _Written(name, file.max_bytes)
     try:
-        (_json_lines if format_of(file.media) == "jsonl" else _csv)(name, value, written)
+        if format_of(file.media) == "jsonl":
+            _json_lines(value, written)
+        else:
+            _csv(name, value, written)
     except ValueError:
         raise BadInput(f"files.{name} would have a number that is not finite, or text that is not UTF-8") from None
     return bytes(written.made)
@@ -82,7 +85,7 @@ class _Written:
             )
 
 
-def _json_lines(name: str, elements: Sequence[JsonValue], written: _Written) -> None:
+def _json_lines(elements: Sequence[JsonValue], written: _Written) -> None:
     for element in elements:
         written.write(json.dumps(element, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
 

@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from domain.errors import AddressError
+from domain.evidence import bounded
 from domain.language.patterns import pattern
 
 DEFAULT_PORTS: Final = {"https": 443, "http": 80}
@@ -77,3 +78,9 @@ def covers(allowed: Origin, origin: Origin) -> bool:
     if allowed.host.startswith("*."):
         return origin.host.endswith(allowed.host[1:]) and not origin.host.startswith("[")
     return allowed.host == origin.host
+
+
+def shown_url(url: str) -> str:
+    """An address as it is recorded: without its query, which may hold what was asked."""
+    parts = urlsplit(url)
+    return bounded(f"{parts.scheme}://{parts.netloc}{parts.path}{'?...' if parts.query else ''}", 2048)

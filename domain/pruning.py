@@ -18,15 +18,15 @@ def pruning(standing: Standing, last: Evidence) -> Pruned | None:
 
 
 def kept_apart(standing: Standing, evidence: Evidence) -> dict[str, object]:
-    """What holds sensitive values: pages of them, answers that were kept whole, what steps saved, and requests made of any of these."""
+    """What holds sensitive values: hidden ones, answers that were kept whole, what steps saved, and requests made of any of these."""
     if isinstance(evidence, Pruned):
         gone = set(evidence.refs)
         return {
             "sensitive": tuple(one for one in standing.sensitive if one not in gone),
             "apart": tuple(one for one in standing.apart if one not in gone),
         }
-    page = None if evidence.sensitive is None else evidence.sensitive.digest
-    refs = [page]
+    hidden = None if evidence.sensitive is None else evidence.sensitive.digest
+    refs = [hidden]
     match evidence:
         case CreateExchange(observed=Ref(digest=digest)) | Late(observed=Ref(digest=digest)) | Observation(observed=Ref(digest=digest)):
             refs.append(digest)
@@ -37,4 +37,4 @@ def kept_apart(standing: Standing, evidence: Evidence) -> dict[str, object]:
         case _:
             pass
     apart = tuple(dict.fromkeys((*standing.apart, *(one for one in refs if one is not None))))
-    return {"apart": apart, "sensitive": standing.sensitive if page is None else tuple(dict.fromkeys((*standing.sensitive, page)))}
+    return {"apart": apart, "sensitive": standing.sensitive if hidden is None else tuple(dict.fromkeys((*standing.sensitive, hidden)))}

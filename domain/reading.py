@@ -29,7 +29,7 @@ from domain.language.calls import CommonWord, Source, Verdict
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
 from domain.language.grammar import milliseconds
-from domain.language.matching import Match, Sameness, holds, roots_of, sameness, tested
+from domain.language.matching import Match, Sameness, holds, is_met, roots_of, sameness, tested
 from domain.language.stages import Progress
 from domain.polling import hint
 
@@ -320,10 +320,7 @@ def _compared(match: Match | None, judged: Judged) -> Sameness:
 
 
 def _replayed(match: Match | None, judged: Judged) -> bool:
-    try:
-        return match is not None and holds(match, judged.scope)
-    except TooMuch:
-        return False
+    return match is not None and is_met(match, judged.scope)
 
 
 def job_of(names: Mapping[str, tuple[str, ...]], scope: Scope) -> dict[str, JsonValue]:

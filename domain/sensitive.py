@@ -78,7 +78,7 @@ def _leaves(value: JsonValue) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class HiddenValues:
     """The salt, and of jobs the values that were hidden in a record: by id and name, as recorded and as they are.
 
     `saved`: what is sensitive in the values that a step saved. They are kept elsewhere, and what is sent with them is to be hidden still.
@@ -95,7 +95,7 @@ class Page:
         return canonical({"salt": self.salt.hex(), "jobs": jobs, **saved})
 
     @classmethod
-    def from_bytes(cls, payload: bytes) -> "Page":
+    def from_bytes(cls, payload: bytes) -> "HiddenValues":
         """The reverse."""
         kept = json.loads(payload)
         jobs = {job: {name: tuple(json.loads(pair)) for name, pair in values.items()} for job, values in kept["jobs"].items()}
@@ -131,11 +131,11 @@ def _jobs(fact: Fact) -> list[dict[str, JsonValue]]:
     return [*([] if one is None else [one]), *several]
 
 
-def real_job(job: Mapping[str, JsonValue] | None, pages: Iterable[Page]) -> dict[str, JsonValue] | None:
+def real_job(job: Mapping[str, JsonValue] | None, hidden: Iterable[HiddenValues]) -> dict[str, JsonValue] | None:
     """The job as later calls need it: a value that stands hidden is the one that was hidden."""
     if job is None:
         return None
     known: dict[str, tuple[JsonValue, JsonValue]] = {}
-    for page in pages:
-        known |= page.jobs.get(str(job.get("id")), {})
+    for values in hidden:
+        known |= values.jobs.get(str(job.get("id")), {})
     return {name: known[name][1] if name in known and known[name][0] == value else value for name, value in job.items()}

@@ -33,6 +33,7 @@ MAX_ITEMS: Final = 1024 * 1024
 """Bytes of JSON that the items of all pages may take, and the values of a step that is not kept."""
 
 _KEPT: Final = b"sakshi/step/v1\0"
+_GONE: Final = frozenset({404, 410})
 Meaning = Literal["done", "page", "again", "refused", "violation"]
 _STEP: Final[dict[str, Meaning]] = {"done": "done", "rejected": "refused"}
 
@@ -129,6 +130,11 @@ def kept_values(salt: bytes, operation: str, generation: int, step: str, saved: 
 def values_of(kept: bytes) -> dict[str, JsonValue]:
     """The values in `kept_values`."""
     return cast("dict[str, JsonValue]", json.loads(committed_value(kept)))
+
+
+def undone(status: int) -> bool:
+    """Whether an answer to an undo of this status means that it was taken: what is not there any more is taken back."""
+    return 200 <= status < 300 or status in _GONE
 
 
 def token_of(expressions: tuple[str, ...], steps: Mapping[str, JsonValue]) -> str | None:

@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.drafting import reading
-from adapters.drafting.connecting import VARIABLE
+from adapters.drafting.connecting import HEADER, VARIABLE
 from adapters.drafting.openapi import Node, Operation, Parameter, as_node, as_nodes
 from adapters.drafting.schemas import can_be_named, expression, has_alternatives, is_text, json_schema, kinds, properties, required, unnamed
 from adapters.drafting.text import Said, Tree, hole, one_line
@@ -23,7 +23,6 @@ CLOSED: Final = "ours: what is not named here can't be asked for"
 TOGETHER: Final = "the document offers alternatives: their properties stand here together"
 JOB: Final = "${job.id}"
 _NOT_SET: Final = OUR_HEADERS | {"accept", "content-type", "user-agent"}  # OpenAPI has no parameters for these
-_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _LITERAL: Final = re.compile(r"[A-Za-z0-9/._~!$&'()*+,;=:@%-]*")
 _MEDIA: Final = re.compile(r"[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+")
 _KINDS: Final = (
@@ -208,7 +207,7 @@ class Requests:
         headers: dict[str, Tree] = {
             one.name: _given(one, "header")
             for one in operation.required("header")
-            if _HEADER.fullmatch(one.name) and one.name.lower() not in _NOT_SET
+            if HEADER.fullmatch(one.name) and one.name.lower() not in _NOT_SET
         }
         return {
             "method": operation.method,

@@ -11,7 +11,7 @@ from domain.origins import origin_of
 VARIABLE: Final = re.compile(r"\{([^{}]{1,100})\}")
 _URL: Final = re.compile(r"(https?)://([^/?#]+)(/[^?#]*)?")
 _WHOLE_HOST: Final = re.compile(r"\{[^{}]+\}(:([0-9]+|\{[^{}]+\}))?")
-_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _ANY: Final = "[A-Za-z0-9._~-]+"
 _SERVER: Final[dict[str, Tree]] = {"server": {"kind": "origin", "about": "address of the server"}}
 WAYS: Final = "none, {bearer: NAME}, {basic: NAME}, {headers: {Name: ...}}, ..."
@@ -106,7 +106,7 @@ def _way(schemes: list[Node], credential: str) -> tuple[str, str | tuple[str, st
     match schemes:
         case [{"type": "http", "scheme": str(kind)}] if kind.lower() in ("bearer", "basic"):
             return kind.lower(), credential, ""
-        case [{"type": "apiKey", "in": "header", "name": str(name)}] if _HEADER.fullmatch(name):
+        case [{"type": "apiKey", "in": "header", "name": str(name)}] if HEADER.fullmatch(name):
             return "headers", (name, secret), "if the document's text asks for a word before the key, as Bearer, add it"
         case [{"type": "apiKey", "in": "query", "name": str(name)}] if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
             return "query", (name, secret), ""

@@ -65,7 +65,7 @@ def draft(api: OpenApi, chosen: Chosen) -> Written:
     connection: dict[str, Tree] = {"http": {"base": base, "auth": auth_of(api, chosen.create, credential_of(chosen.name))}}
     found = written(
         [
-            Section(_head(api, chosen, target), _said_above(api, chosen)),
+            Section(_head(api, chosen, target), _said_above(api)),
             Section({"input": asked.input, **files}, _left_out(asked)),
             Section({"effect": _effect(chosen, requests)}),
             Section({**connection, **_errors(chosen.create)}, _elsewhere(chosen)),
@@ -88,7 +88,7 @@ def _check_size(found: Written) -> None:
         raise BadInput(f"these operations make more than a contract can hold: {error.findings[0].expected}") from None
 
 
-def _said_above(api: OpenApi, chosen: Chosen) -> str:
+def _said_above(api: OpenApi) -> str:
     said = _HEAD.format(source=api.title or "an OpenAPI document")
     outside = list(api.outside)
     if outside:

@@ -16,6 +16,8 @@ BOUNDS: Final = Bounds("an OpenAPI document", MAX_BYTES, 1_000_000, 100, quick=T
 
 def read_openapi(path: Path) -> OpenApi:
     """The document of a file. Raises BadInput."""
+    if path.exists() and not path.is_file():  # whoever opens a pipe waits for who writes to it
+        raise BadInput(f"{path} can't be read: it is no file")
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)

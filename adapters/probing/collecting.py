@@ -17,14 +17,12 @@ from adapters.probing.talking import Talk, Unsent
 from domain.exchange import NoAnswer
 from domain.language.calls import Source
 from domain.language.expressions import Scope
-from domain.language.functions import TooMuch
-from domain.language.matching import holds
 from domain.language.stages import ONE_OUTPUT, Collect
 from domain.paging import page_root
 from domain.reading import read_collect
 from domain.results.checking import check
 from domain.results.expectations import count_of, digest_of
-from domain.results.pieces import Piece, plan
+from domain.results.pieces import Piece, plan, source_of
 
 OBJECTS: Final = 5
 TELLING: Final = 100
@@ -64,7 +62,7 @@ class Collecting:
                 self._findings.say("result.there", "differs", did=f"{piece.name}: {known.why}")
                 return
             scope = known
-        source = next((one for one in piece.model.source if one.when is None or _true(one.when, scope)), None)
+        source = source_of(piece.model, scope)
         if source is None:
             self._findings.say(
                 "result.there", "differs", says="one of the sources fits", did=f"{piece.name}: none does", seen=[self._findings.newest]
@@ -179,10 +177,3 @@ def _leaves(value: JsonValue, path: str) -> list[tuple[str, JsonValue]]:
             return []
         case _:
             return [(path, value)]
-
-
-def _true(match: dict[str, JsonValue], scope: Scope) -> bool:
-    try:
-        return holds(match, scope)
-    except TooMuch:
-        return False

@@ -108,8 +108,9 @@ def _cancels(consent: Consent) -> str:
 
 def consent_for(asked: Asked, account: Callable[[str | None], str | None], seconds: float) -> Consent:
     """What this probe would do. Raises RenderError, AddressError."""
-    contract, target = asked.contract, dict(asked.target)
-    places = origins(contract, cast("dict[str, object]", target))  # pyright: ignore[reportArgumentType]
+    contract = asked.contract
+    target: dict[str, Json] = {**asked.target}
+    places = origins(contract, target)
     files = files_root(asked.files)
     effect = effect_preview(contract, asked.input, target, files)
     token, cancels = contract.create.token is not None, contract.cancel is not None

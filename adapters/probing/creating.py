@@ -17,8 +17,7 @@ from adapters.probing.settling import Settled, settle
 from adapters.probing.talking import Talk, Unsent
 from adapters.probing.watching import compared
 from domain.language.expressions import Scope
-from domain.language.functions import TooMuch
-from domain.language.matching import holds
+from domain.language.matching import is_met
 from domain.language.stages import Token
 from domain.reading import Reading, answer_scope, observed_value
 from domain.steps import token_of
@@ -166,10 +165,7 @@ class Creating:
         if token.replayed is None:
             self._findings.say("create.replayed", "not_offered", says="no token.replayed")
             return
-        try:
-            held = holds(token.replayed, answer_scope(settled.answer, Scope()))
-        except TooMuch:
-            held = False
+        held = is_met(token.replayed, answer_scope(settled.answer, Scope()))
         if again or held or len(settled.seen) > 1:
             did = f"it {'holds' if held else 'does not hold'} for {'a repeated' if again else 'a first'} request"
             right = held == again or (not again and len(settled.seen) > 1)

@@ -5,14 +5,11 @@
 """
 
 import asyncio
-import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from pydantic import JsonValue
-
-from adapters.probing.findings import Seen, header, plain
+from adapters.probing.findings import Seen, plain
 from adapters.probing.talking import Talk, Unsent
 from domain.bodies import headers_root, media_type
 from domain.exchange import Answer, NoAnswer
@@ -22,6 +19,7 @@ from domain.language.functions import TooMuch
 from domain.paging import Following, Trail, following, page_root
 from domain.reading import answer_scope, read_collect
 from domain.results.expectations import Expectations, count_of, expectations
+from domain.results.inline import inline_bytes, line
 from domain.results.joining import Joiner
 from domain.results.measuring import Measured, Measurer
 from domain.results.pieces import Piece
@@ -73,7 +71,7 @@ class Fetching:
         if value is None:
             return Had(seen, why="the answer holds no result where the contract says it is")
         measurer = Measurer(piece.model.format)
-        measurer.feed(_written(value, piece.model.format))
+        measurer.feed(inline_bytes(value, piece.model.format))
         return Had(seen, measurer.finish(), expected=expectations(piece.model, scope))
 
     async def _whole(self, piece: Piece, source: Source, scope: Scope) -> Had:
@@ -98,7 +96,7 @@ class Fetching:
         if had is not None:
             return had
         expected = expectations(piece.model, replace(scope, status=answer.status, headers=headers_root(answer)))
-        return Had((seen,), measured, header(answer, "content-type"), expected)
+        return Had((seen,), measured, answer.header("content-type"), expected)
 
     def total_s(self) -> float:
         """Seconds that one transfer may take."""
@@ -176,7 +174,7 @@ class _Walk:
         problem = _problem(self.how, self.output, answer, scope, self.joiner, self.measurer)
         if problem is not None:
             return problem
-        media = header(answer, "content-type")
+        media = answer.header("content-type")
         if self.media is not None and media_type(media or "")[0] != media_type(self.media)[0]:
             return f"it came as {plain(media)}, the first as {plain(self.media)}"
         leads = _leads(self.how, answer, scope)
@@ -200,7 +198,7 @@ def _problem(how: Pages, output: Output, answer: Answer, scope: Scope, joiner: J
         if not isinstance(items, list):
             return "it holds no list where the contract says it is"
         for item in items:
-            measurer.feed(_line(item))
+            measurer.feed(line(item))
         rows: int | None = len(items)
     else:
         joiner.begin()
@@ -225,17 +223,3 @@ def _leads(how: Pages, answer: Answer, scope: Scope) -> Following | None:
 def at(seen: Seen) -> datetime:
     """When an answer had come."""
     return datetime.fromisoformat(seen.began) + timedelta(milliseconds=seen.took_ms)
-
-
-def _line(value: JsonValue) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-
-
-def _written(value: JsonValue, format: str) -> bytes:
-    match value:
-        case str() if format != "json":
-            return value.encode("utf-8", "replace")
-        case list() if format == "jsonl":
-            return b"".join(map(_line, value))
-        case _:
-            return _line(value)[:-1]

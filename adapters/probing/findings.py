@@ -12,10 +12,9 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from domain.evidence import bounded
-from domain.exchange import Answer
 
 Verdict = Literal["ok", "differs", "not_offered", "not_tried"]
-Operation = Literal["set", "add", "drop", "append"]
+Change = Literal["set", "add", "drop", "append"]
 _GRAVITY: Final[Mapping[Verdict, int]] = {"not_tried": 0, "not_offered": 1, "ok": 2, "differs": 3}
 MAX_TEXT: Final = 600
 
@@ -76,7 +75,7 @@ class Seen:
 class Mend:
     """One change of the contract's file. `text` is YAML in one line; `note` is what a person has to know of it."""
 
-    operation: Operation
+    change: Change
     path: tuple[str | int, ...]
     text: str = ""
     note: str = ""
@@ -163,11 +162,6 @@ class Findings:
             "states": [{"state": shown, "is": word, "times": times} for (shown, word), times in self.states.items()],
             "exchanges": [asdict(one) for one in self.exchanges],
         }
-
-
-def header(answer: Answer, name: str) -> str | None:
-    """The first value of a header."""
-    return next((value for known, value in answer.headers if known == name), None)
 
 
 def plain(value: JsonValue) -> str:

@@ -52,7 +52,7 @@ def _changed(text: str, mend: Mend) -> str | None:
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None:
         return None
-    match mend.operation:
+    match mend.change:
         case "drop":
             return _dropped(text, root, mend.path)
         case "append":
@@ -65,7 +65,7 @@ def _changed(text: str, mend: Mend) -> str | None:
 def _set(text: str, root: yaml.Node, mend: Mend) -> str | None:
     """Set the value of a key, or add the key; maps on the way that are missing are written in one line."""
     old = _node(root, mend.path)
-    if old is not None and mend.operation == "add":
+    if old is not None and mend.change == "add":
         return None
     if old is not None:
         return _replaced(text, old, mend.text)

@@ -53,14 +53,13 @@ class Names:
         """All roots that a call knows before there is a job. The token is the one that is ours: a step may give another."""
         asked, token = self.asked, self.asked.contract.create.token
         of = {"ledger_id": "probe", "operation": self.id, "fingerprint": sha256_hex(self._salt)}
-        spans = {name: span.total_seconds() for name, span in asked.contract.deadlines}
         return Scope(
             input=asked.input,
             target=cast("JsonValue", dict(asked.target)),
             files=files_root(asked.files),
             operation={"id": self.id, "tenant": asked.tenant, "principal": asked.principal, "reason": "contracts probe"},
             trace_id=self._trace_id,
-            deadlines={name: int(seconds) if seconds.is_integer() else seconds for name, seconds in spans.items()},
+            deadlines=asked.contract.facts().deadlines_ms.root,
             mark=mark(self._salt, generation=generation, **of),
             token=None if token is None or token.source else token.shaped(token_digest(self._salt, generation=generation, **of)),
             token_sent_at=instant_text(datetime.now(UTC)),

@@ -12,26 +12,26 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from pydantic import JsonValue
 
 from activities.ports import Provider, ResultStore, StreamedAnswer
 from adapters.addresses import as_ip
-from adapters.probing.findings import Findings, Mend, Seen, header
+from adapters.probing.findings import Findings, Mend, Seen
 from adapters.probing.hints import look_at_hints
 from domain.call_policy import call_policy
 from domain.contract import Contract
 from domain.errors import AddressError, NotFound, RenderError
-from domain.evidence import bounded, instant_text
-from domain.exchange import Answer, Exchange, NoAnswer, Request, StoredPart
+from domain.evidence import instant_text
+from domain.exchange import REDIRECTS, Answer, Exchange, NoAnswer, Request, StoredPart
 from domain.fingerprint import sha256_hex
 from domain.language.calls import Request as RequestModel
 from domain.language.calls import Step
 from domain.language.expressions import Scope
 from domain.language.stages import Poll
 from domain.language.templates import fill_text
-from domain.origins import Origin, origin_of
+from domain.origins import Origin, origin_of, shown_url
 from domain.paging import Trail, next_page, page_root
 from domain.polling import next_delay
 from domain.reading import answer_scope
@@ -40,7 +40,6 @@ from domain.sensitive import find
 from domain.steps import StepRead, read_step
 
 Stage = Literal["create", "result", "cancel", "collect"]
-REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 STEP_TRIES: Final = 4
 
 
@@ -155,12 +154,12 @@ class Talk:
         return Said(seen, exchange.outcome, exchange.ended)
 
     def _noted(self, call: str, exchange: Exchange) -> Seen:
-        outcome, parts = exchange.outcome, urlsplit(exchange.request.url)
+        outcome = exchange.outcome
         seen = Seen(
             n=len(self.findings.exchanges) + 1,
             call=call,
             method=exchange.request.method,
-            url=bounded(f"{parts.scheme}://{parts.netloc}{parts.path}{'?...' if parts.query else ''}", 2048),
+            url=shown_url(exchange.request.url),
             began=instant_text(exchange.began),
             took_ms=max(0, round((exchange.ended - exchange.began).total_seconds() * 1000)),
         )
@@ -175,7 +174,7 @@ class Talk:
     # --- what holds of any answer ---------------------------------------------------------------------------------------
 
     def _look(self, seen: Seen, request: Request, answer: Answer, stage: Stage, scope: Scope) -> None:
-        location = header(answer, "location")
+        location = answer.header("location")
         if answer.status in REDIRECTS and location:
             self.listed(urljoin(request.url, location.partition("#")[0]), "the answer sends there", seen)
         hints = (*self.contract.http.delay_hints, *(self.poll.hints if stage == "result" else ()))

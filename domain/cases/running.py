@@ -23,12 +23,13 @@ from domain.language.calls import Request as RequestModel
 from domain.language.checks import Problem
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
-from domain.language.matching import holds
+from domain.language.matching import is_met
 from domain.lookups import read_get, read_page
 from domain.paging import Following, following, next_page, page_root
 from domain.reading import Judged, Reading, answer_scope, judge, read_cancel, read_collect, read_create, read_observe
 from domain.rendering import render
-from domain.steps import read_step
+from domain.results.pieces import source_of
+from domain.steps import read_step, undone
 
 _NOT_EXECUTED: Final = frozenset({"throttled", "unauthorized"})
 _AGAIN: Final = _NOT_EXECUTED | {"not_ready", "not_yet"}
@@ -76,7 +77,7 @@ class Unfit(Exception):
 def _run(contract: Contract, call: Call, case: Case, scope: Scope) -> Ran:
     if call.kind == "items":
         return _item(call, scope)
-    if call.output and call.output.when is not None and not _true(call.output.when, scope):
+    if call.output and call.output.when is not None and not is_met(call.output.when, scope):
         return Ran("empty", scope)
     source = _source(call, scope) if call.output else None
     asked = source.request if source else call.request
@@ -117,17 +118,10 @@ def _source(call: Call, scope: Scope) -> Source:
     """The first source that fits, as production chooses."""
     output = call.output
     assert output is not None
-    found = next((one for one in output.source if one.when is None or _true(one.when, scope)), None)
+    found = source_of(output, scope)
     if found is None:
         raise Unfit(("given",), "an `observed` that one of the sources fits")
     return found
-
-
-def _true(match: Mapping[str, JsonValue], scope: Scope) -> bool:
-    try:
-        return holds(match, scope)
-    except TooMuch:
-        return False
 
 
 def _inline(source: Source | None, scope: Scope) -> Ran:
@@ -136,7 +130,7 @@ def _inline(source: Source | None, scope: Scope) -> Ran:
 
 
 def _item(call: Call, scope: Scope) -> Ran:
-    entry = next((one for one in call.entries if one.when is None or _true(one.when, scope)), None)
+    entry = next((one for one in call.entries if one.when is None or is_met(one.when, scope)), None)
     key = _value(call.read.key, scope) if call.read else None
     return Ran(entry.word if entry else "unread", scope, reached=(entry,) if entry else (), seen={"key": key})
 
@@ -166,7 +160,7 @@ def _read(contract: Contract, call: Call, source: Source | None, answer: Answer,
             judged = judge(contract, answer, scope, NOW, source.answers, None)
             return _paged(_ran(read_collect(contract, source, answer, scope, NOW), judged), source, here)
         case "undo":
-            return Ran("done" if 200 <= answer.status < 300 or answer.status in (404, 410) else "unsure", here)
+            return Ran("done" if undone(answer.status) else "unsure", here)
         case "step":
             return _step(contract, call, answer, scope)
         case _:

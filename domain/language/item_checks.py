@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from domain.contract import Contract
 from domain.counts import complete, named_counts, outcome_of
+from domain.files import format_of
 from domain.language.calls import Items
 from domain.language.stages import Collect
 from domain.language.texts import Path
-from domain.results.item_records import format_of, record_format
+from domain.results.item_records import record_format
 
 
 def check_items(contract: Contract) -> Iterator[tuple[Path, str]]:
@@ -39,7 +40,7 @@ def _check_submitted(contract: Contract, items: Items) -> Iterator[tuple[Path, s
     file = contract.files.get(submitted.file)
     if file is None:
         yield (*path, "file"), f"a name that stands under files; there are {', '.join(contract.files) or 'none'}"
-    elif format_of(file.media) is None:
+    elif record_format(format_of(file.media)) is None:
         yield (*path, "file"), f"a file of JSON Lines, CSV or JSON, whose items can be read; {submitted.file} is {file.media}"
 
 

@@ -9,6 +9,7 @@ from domain.contract import Contract
 from domain.language.calls import Lookup
 from domain.language.expressions import compile_expression
 from domain.language.matching import Match
+from domain.language.page_checks import check_way
 from domain.language.templates import compile_template
 from domain.language.texts import Path
 
@@ -22,8 +23,6 @@ KEYS: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
 _COMMON: Final = frozenset({"by", "visible_within"})
 OURS: Final = frozenset({"mark", "token", "steps"})
 """Roots whose values only we know: a match that every fitting item must answer with one of them is exact."""
-
-_ONE_WAY: Final = ("next", "next_url", "count")
 
 
 def check_lookups(contract: Contract) -> Iterator[tuple[Path, str]]:
@@ -55,8 +54,8 @@ def _check_list(lookup: Lookup, path: Path) -> Iterator[tuple[Path, str]]:
     pages = lookup.pages
     if pages and not pages.items:
         yield (*path, "pages"), "items: where the list stands in a page"
-    if pages and len([name for name in _ONE_WAY if getattr(pages, name)]) > 1:
-        yield (*path, "pages"), f"at most one of {', '.join(_ONE_WAY)}"
+    if pages:
+        yield from (((*path, "pages"), said) for said in check_way(pages, needed=False))
     if lookup.strength == "exact" and lookup.match and not _is_exact(lookup.match):
         yield (*path, "strength"), f"heuristic, or a match that nothing fits without one of {', '.join(sorted(OURS))}"
 

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from domain.errors import BadInput, RenderError
 from domain.jsontext import equal
 from domain.language.expressions import Scope, compile_expression, evaluate
-from domain.language.functions import rfc3339
+from domain.language.functions import TooMuch, rfc3339
 from domain.language.patterns import BadPattern, pattern
 from domain.language.templates import compile_template, fill, texts_of
 
@@ -116,6 +116,14 @@ def _condition(key: str, value: JsonValue, word: str, operand: JsonValue, scope:
             bound = _filled(operand, scope) if isinstance(operand, str) else operand
             order = compare(value, bound)
             return order is not None and (order >= 0 if word == "min" else order <= 0)
+
+
+def is_met(match: Match, scope: Scope) -> bool:
+    """`holds`, total: what is more than may be evaluated does not hold."""
+    try:
+        return holds(match, scope)
+    except TooMuch:
+        return False
 
 
 def compare(value: JsonValue, bound: JsonValue) -> int | None:

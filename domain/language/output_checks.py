@@ -10,6 +10,7 @@ from domain.errors import BadInput
 from domain.language.calls import Output, Source, Verify
 from domain.language.expressions import compile_expression
 from domain.language.input_schema import check_schema
+from domain.language.page_checks import check_way
 from domain.language.templates import compile_template
 from domain.language.texts import Path
 from domain.results.expectations import count_of, digest_of
@@ -72,10 +73,7 @@ def _pages(path: Path, output: Output, source: Source) -> Iterator[tuple[Path, s
     pages = source.pages
     if pages is None:
         return
-    if len([way for way in (pages.next, pages.next_url, pages.count) if way]) > 1:
-        yield path, "at most one of next, next_url and count"
-    elif not (pages.next or pages.next_url or pages.count or pages.more):
-        yield path, "what leads to the next page: next, next_url, count, or more"
+    yield from ((path, said) for said in check_way(pages, needed=True))
     if pages.items and output.format != "jsonl":
         yield (*path, "items"), "format: jsonl, because the items of pages are stored as lines"
     if not pages.items and output.format == "json":

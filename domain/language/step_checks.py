@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from domain.contract import Contract
-from domain.language.calls import Pages, Step
+from domain.language.calls import Step
 from domain.language.expressions import compile_expression
+from domain.language.page_checks import check_way
 from domain.language.parts import steps
 from domain.language.texts import Path, Text
-
-ONE_WAY: Final = ("next", "next_url", "count")
-"""How a page leads on: at most one of them."""
 
 
 def check_steps(contract: Contract, found: tuple[Text, ...]) -> Iterator[tuple[Path, str]]:
@@ -39,19 +37,11 @@ def _check_step(path: Path, step: Step) -> Iterator[tuple[Path, str]]:
     if step.undo is not None and path[:2] != ("create", "before"):
         yield (*path, "undo"), "no undo outside of create.before: nothing else is taken back when an operation ends without a commit"
     if step.pages is not None:
-        yield from (((*path, "pages"), said) for said in _pages(step.pages))
+        yield from (((*path, "pages"), said) for said in check_way(step.pages, needed=True))
     if step.pages is None or not step.pages.items:
         for name, expressions in step.save.items():
             if any("items" in compile_expression(text).roots for text in expressions):
                 yield (*path, "save", name), "no items where pages names none"
-
-
-def _pages(pages: Pages) -> Iterator[str]:
-    ways = [name for name in ONE_WAY if getattr(pages, name)]
-    if len(ways) > 1:
-        yield f"at most one of {', '.join(ONE_WAY)}"
-    if not ways and not pages.more:
-        yield f"how a page leads on: {', '.join(ONE_WAY)} or more"
 
 
 def _check_text(contract: Contract, text: Text, everywhere: set[str]) -> Iterator[tuple[Path, str]]:

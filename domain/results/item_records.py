@@ -17,7 +17,6 @@ from typing import Final, Literal, Protocol, cast
 
 from pydantic import JsonValue
 
-from domain.bodies import media_type
 from domain.jsontext import MAX_NODES, NotReadable, parse_answer
 from domain.results.counting import Format, Limits
 
@@ -29,25 +28,10 @@ _MORE: Final = 1024 * 1024
 """In characters: from where on parts are counted first, what is taken at a time, and how much more is waited for at most."""
 
 RecordFormat = Literal["jsonl", "csv", "json"]
-_MEDIA: Final[dict[str, RecordFormat]] = {
-    "application/jsonl": "jsonl",
-    "application/x-jsonl": "jsonl",
-    "application/jsonlines": "jsonl",
-    "application/ndjson": "jsonl",
-    "application/x-ndjson": "jsonl",
-    "text/jsonl": "jsonl",
-    "text/csv": "csv",
-    "application/json": "json",
-}
-
-
-def format_of(media: str) -> RecordFormat | None:
-    """The format of a media type's records; None where it has none that are read."""
-    return _MEDIA.get(media_type(media)[0])
 
 
 def record_format(format: Format) -> RecordFormat | None:
-    """The format of an output as one whose records are read; None for text and bytes."""
+    """The format as one whose records are read; None for text and bytes."""
     return None if format == "text" or format == "binary" else format
 
 

@@ -32,7 +32,7 @@ class ProviderCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class SubmittedFacts:
     """How many items were submitted (None: not known), how many keys stood there twice, how many had none, and what else is amiss."""
 
     items: int | None = None
@@ -51,20 +51,20 @@ class Weighed:
     items: dict[str, Json] | None = None
 
 
-def unaccounted(tally: Tally, submitted: Submitted) -> int:
+def unaccounted(tally: Tally, submitted: SubmittedFacts) -> int:
     """How many submitted items have no outcome."""
     if tally.missing is not None:
         return tally.missing
     return max(0, (submitted.items or 0) - sum(tally.words.values()) - tally.unread)
 
 
-def explained(tally: Tally, submitted: Submitted, counts: ProviderCounts) -> bool:
+def explained(tally: Tally, submitted: SubmittedFacts, counts: ProviderCounts) -> bool:
     """Whether the provider counts as unprocessed just what has no outcome."""
     open_ = unaccounted(tally, submitted)
     return open_ > 0 and (counts.counts or {}).get("unprocessed") == tally.words["unprocessed"] + open_
 
 
-def weigh(said: Said, counts: ProviderCounts, tally: Tally | None = None, submitted: Submitted | None = None) -> Weighed:
+def weigh(said: Said, counts: ProviderCounts, tally: Tally | None = None, submitted: SubmittedFacts | None = None) -> Weighed:
     """What it came to. Without a `tally` the contract reads no items."""
     if tally is None or submitted is None:
         found = counted_outcome(counts.counts or {})
@@ -95,7 +95,7 @@ def _others(words: Mapping[str, int]) -> int:
     return sum(words[word] for word in OTHERS)
 
 
-def _is_open(tally: Tally, submitted: Submitted, counts: ProviderCounts) -> bool:
+def _is_open(tally: Tally, submitted: SubmittedFacts, counts: ProviderCounts) -> bool:
     """Whether nobody knows how many items there were."""
     return submitted.items is None and (counts.counts or {}).get("total") != sum(tally.words.values())
 
@@ -117,7 +117,7 @@ def _with_verdict(said: Said, found: Outcome | None) -> tuple[Outcome, list[str]
             return found or "whole", []
 
 
-def _of_items(tally: Tally, submitted: Submitted, missing: int) -> list[str]:
+def _of_items(tally: Tally, submitted: SubmittedFacts, missing: int) -> list[str]:
     """What the items themselves leave open."""
     total = sum(tally.words.values()) + tally.unread
     over = submitted.items is not None and tally.missing is None and total > submitted.items
@@ -134,7 +134,7 @@ def _of_items(tally: Tally, submitted: Submitted, missing: int) -> list[str]:
     return [*submitted.problems, *tally.problems, *(words for words, is_so in found.items() if is_so)]
 
 
-def _of_counts(words: Mapping[str, int], submitted: Submitted, counts: ProviderCounts) -> list[str]:
+def _of_counts(words: Mapping[str, int], submitted: SubmittedFacts, counts: ProviderCounts) -> list[str]:
     """Where the provider's counts say something else than its results."""
     if counts.problem is not None:
         return [counts.problem]
@@ -150,7 +150,7 @@ def _of_counts(words: Mapping[str, int], submitted: Submitted, counts: ProviderC
     ]
 
 
-def _summary(tally: Tally, submitted: Submitted, words: Mapping[str, int], missing: int, reasons: Sequence[str]) -> dict[str, Json]:
+def _summary(tally: Tally, submitted: SubmittedFacts, words: Mapping[str, int], missing: int, reasons: Sequence[str]) -> dict[str, Json]:
     """What the record keeps of the items."""
     return {
         "submitted": submitted.items,

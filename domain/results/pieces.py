@@ -19,11 +19,11 @@ from pydantic import JsonValue
 
 from domain.errors import RenderError
 from domain.fingerprint import sha256_hex
-from domain.language.calls import Output
+from domain.language.calls import Output, Source
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
 from domain.language.grammar import parse_duration
-from domain.language.matching import holds
+from domain.language.matching import is_met
 from domain.language.stages import Collect
 from domain.language.templates import compile_template, fill, fill_text
 
@@ -87,7 +87,7 @@ def plan(collect: Collect, scope: Scope) -> Plan:
 
 
 def _pieces(name: str, output: Output, scope: Scope, room: int) -> Iterator[Piece]:
-    if output.when is not None and not _holds(output, scope):
+    if output.when is not None and not is_met(output.when, scope):
         return
     if not output.each:
         if room < 1:
@@ -108,13 +108,6 @@ def _pieces(name: str, output: Output, scope: Scope, room: int) -> Iterator[Piec
 
 
 _TOO_MANY: Final = f"one operation keeps {MAX_OBJECTS} objects at most"
-
-
-def _holds(output: Output, scope: Scope) -> bool:
-    try:
-        return holds(output.when or {}, scope)
-    except TooMuch:
-        return False
 
 
 def _elements(name: str, output: Output, scope: Scope) -> list[JsonValue]:
@@ -145,6 +138,11 @@ def safe_name(text: str) -> str:
     if safe.startswith("."):
         safe = "%2E" + safe[1:]
     return safe if len(safe) <= MAX_NAME else f"{safe[: MAX_NAME - 17]}~{sha256_hex(safe.encode())[:16]}"
+
+
+def source_of(output: Output, scope: Scope) -> Source | None:
+    """The first source that fits; None where none does."""
+    return next((one for one in output.source if one.when is None or is_met(one.when, scope)), None)
 
 
 def lifetime_s(output: Output, scope: Scope) -> float | None:

@@ -1,4 +1,4 @@
-"""Attacks on addresses (SECURITY.md S7) and what must still pass."""
+"""Attacks on addresses (docs/security.md S7) and what must still pass."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""Where a credential may lie, where it may go, and that it shows up nowhere (SECURITY.md S6)."""
+"""Where a credential may lie, where it may go, and that it shows up nowhere (docs/security.md S6)."""
 
 import copy
 import json
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from adapters.addresses import parse_origin, parse_pattern
-from adapters.credentials import Credentials, Secret
+from adapters.credential_records import Secret
+from adapters.credentials import Credentials
 from domain.errors import CredentialError
 
 PLANTED = "sk-planted-0123456789"

@@ -235,7 +235,8 @@ async def test_two_hundred_mebibytes_are_taken_in_and_never_held(store: ObstoreR
         tracemalloc.stop()
     await intake.forget()
     assert intake.files["requests"].bytes == 200 * MIB
-    assert peak < 20 * PIECE
+    # On a slow disk several pieces are on their way at once: a bounded number of them.
+    assert peak < 64 * PIECE
     assert len(left(root)) == 1
 
 

@@ -1,4 +1,4 @@
-"""Where a call may go and may be led, over real loopback sockets (SECURITY.md S7); TLS."""
+"""Where a call may go and may be led, over real loopback sockets (docs/security.md S7); TLS."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""Credentials on the wire and nowhere else, and the pace of calls (SECURITY.md S6)."""
+"""Credentials on the wire and nowhere else, and the pace of calls (docs/security.md S6)."""
 
 import asyncio
 import json

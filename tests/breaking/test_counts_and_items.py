@@ -19,7 +19,7 @@ from domain.results.item_keys import Keys
 from domain.results.item_records import WIDEST, RecordFormat, Records
 from domain.results.itemising import ItemCounter, Tally
 from domain.results.measuring import Measurer
-from domain.results.outcomes import ProviderCounts, Said, Submitted, weigh
+from domain.results.outcomes import ProviderCounts, Said, SubmittedFacts, weigh
 from tests.domain.growing import at, said
 
 LARGEST = 2**53 - 1
@@ -169,7 +169,7 @@ def test_where_nobody_knows_how_many_items_there_were_neither_all_nor_none_is_cl
     tally = Tally()
     tally.words |= found
     counts = ProviderCounts() if total is None else ProviderCounts({"total": total}, ("total",))
-    weighed = weigh(said, counts, tally, Submitted(None))
+    weighed = weigh(said, counts, tally, SubmittedFacts(None))
     assert (weighed.outcome, weighed.disagrees) == (outcome, True)
 
 

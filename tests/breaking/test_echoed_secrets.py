@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.credentials import Secret
+from adapters.credential_records import Secret
 from adapters.http_auth import mask, mask_bytes
 
 TOKEN = 'sk/live+7f3a9c=="&<b>'

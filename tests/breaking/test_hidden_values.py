@@ -22,7 +22,7 @@ from domain.exchange import Answer
 from domain.language.expressions import Scope
 from domain.messages import StepInput
 from domain.results.pieces import safe_name
-from domain.sensitive import MAX_CHARACTERS, MAX_VALUE, MAX_VALUES, Found, Page, find
+from domain.sensitive import MAX_CHARACTERS, MAX_VALUE, MAX_VALUES, Found, HiddenValues, find
 from domain.veil import Veil
 from simulator import lies
 from simulator.answer import Answer as Told
@@ -134,7 +134,7 @@ async def test_what_the_answer_that_ended_the_waiting_told_is_hidden_however_man
     case = SimpleNamespace(
         contract=sample(record={"sensitive": ["body.who"]}),
         standing=SimpleNamespace(verdict=kept("first"), renewed=kept("newer"), apart=("first", "newer"), job_id="j-1"),
-        asked=SimpleNamespace(hidden=Hidden(), pages={}),
+        asked=SimpleNamespace(hidden=Hidden(), apart={}),
         record=SimpleNamespace(stream="op-1"),
         saved={},
         scope=lambda **_: Scope(),
@@ -146,7 +146,7 @@ async def test_what_the_answer_that_ended_the_waiting_told_is_hidden_however_man
     )
     fact = ResultOutcome(at=AT, actor="w", meaning="verified", outputs=outputs)
     for _ in range(2):
-        shown, _pages = await veiled(cast("Any", world), cast("Any", case), fact)
+        shown, _hidden = await veiled(cast("Any", world), cast("Any", case), fact)
         assert "example" not in shown.model_dump_json()
         case.asked.hidden.remember(Found(tuple(f"row-{number}@example.com" for number in range(TEXTS_KEPT + 1))))
 
@@ -216,8 +216,8 @@ async def test_an_operation_whose_hidden_values_are_gone_can_still_be_shown_veri
 
 
 def test_a_page_of_what_a_step_saved_comes_back_as_it_was_and_one_of_before_has_none() -> None:
-    page = Page(SALT, {"j-1": {"door": ("sha256:x", "d")}}, ("up_1", "\ud800"))
-    assert Page.from_bytes(page.to_bytes()) == page
+    page = HiddenValues(SALT, {"j-1": {"door": ("sha256:x", "d")}}, ("up_1", "\ud800"))
+    assert HiddenValues.from_bytes(page.to_bytes()) == page
     assert list(page.texts()) == ["up_1", "\ud800", "d"]
-    assert b"saved" not in Page(SALT).to_bytes()
-    assert Page.from_bytes(Page(SALT).to_bytes()).saved == ()
+    assert b"saved" not in HiddenValues(SALT).to_bytes()
+    assert HiddenValues.from_bytes(HiddenValues(SALT).to_bytes()).saved == ()

@@ -512,3 +512,9 @@ def test_a_page_that_production_would_not_ask_for_is_no_case(page: dict[str, Any
 )
 def test_a_page_that_a_case_names_in_part_is_whole(page: dict[str, Any], root: tuple[Any, int, int]) -> None:
     assert Given.model_validate({"page": page}).page.root == dict(zip(("next", "index", "number"), root, strict=True))
+
+
+def test_deadlines_are_what_production_sends_whole_seconds_as_integers() -> None:
+    contract = sample(deadlines={"create": "90s", "cancel": "1500ms"})
+    deadlines = scope_of(contract, Given(input={"name": "x"})).deadlines
+    assert str(deadlines) == "{'create': 90, 'result': 3600, 'cancel': 1.5, 'collect': 600, 'approval': 86400}"

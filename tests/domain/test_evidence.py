@@ -19,10 +19,10 @@ from domain.evidence import (
     Evidence,
     Observation,
     Words,
-    body_key,
     bounded,
     instant,
     instant_text,
+    object_key,
     parse_evidence,
     recordable,
 )  # fmt: skip
@@ -147,7 +147,7 @@ def test_a_field_that_a_newer_writer_added_is_ignored() -> None:
 
 
 def test_a_kept_body_lies_under_its_tenant_its_stream_and_its_digest() -> None:
-    assert body_key("acme", STREAM, "a" * 64) == f"acme/{STREAM}/{'a' * 64}"
+    assert object_key("acme", STREAM, "a" * 64) == f"acme/{STREAM}/{'a' * 64}"
 
 
 def test_evidence_cannot_be_changed() -> None:

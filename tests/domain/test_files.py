@@ -45,6 +45,7 @@ def made(file: File, rows: Any, **more: Any) -> bytes | None:
     [
         ("application/jsonl", "jsonl"),
         ("application/x-ndjson", "jsonl"),
+        ("text/jsonl", "jsonl"),
         ("Application/NDJSON; charset=utf-8", "jsonl"),
         ("text/csv", "csv"),
         ("text/csv;header=present", "csv"),

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.files import format_of
 from domain.jsontext import NotReadable
 from domain.results.counting import Limits
-from domain.results.item_records import RecordFormat, Records, format_of, record_format
+from domain.results.item_records import RecordFormat, Records, record_format
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=8),
@@ -102,11 +103,10 @@ def test_a_record_that_never_ends_is_not_gathered_for_ever(format: RecordFormat,
 
 @pytest.mark.parametrize(
     ("media", "format"),
-    [("application/jsonl", "jsonl"), ("application/x-ndjson; charset=utf-8", "jsonl"), ("Text/CSV", "csv"), ("application/json", "json"),
-     ("image/png", None)],
-)  # fmt: skip
+    [("application/x-jsonlines; charset=utf-8", "jsonl"), ("Text/CSV", "csv"), ("application/vnd.x+json", "json"), ("image/png", None)],
+)
 def test_the_media_type_says_how_records_are_read(media: str, format: str | None) -> None:
-    assert format_of(media) == format
+    assert record_format(format_of(media)) == format
 
 
 def test_text_and_bytes_have_no_records() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.counts import complete
 from domain.results.itemising import Tally
-from domain.results.outcomes import ProviderCounts, Said, Submitted, Weighed, weigh
+from domain.results.outcomes import ProviderCounts, Said, SubmittedFacts, Weighed, weigh
 
 WORDS = ("succeeded", "failed", "cancelled", "expired", "unprocessed")
 
@@ -27,7 +27,7 @@ NO_COUNTS = ProviderCounts()
 
 
 def items(said: Said, submitted: int | None, counts: ProviderCounts = NO_COUNTS, /, **found: Any) -> Weighed:
-    return weigh(said, counts, tally(**found), Submitted(submitted))
+    return weigh(said, counts, tally(**found), SubmittedFacts(submitted))
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_a_total_is_compared_with_the_results_where_nobody_knows_what_was_submit
 
 
 def test_what_was_amiss_with_the_submission_is_said() -> None:
-    weighed = weigh("succeeded", NO_COUNTS, tally(succeeded=4, missing=0), Submitted(6, twice=1, unkeyed=1, problems=("cut short",)))
+    weighed = weigh("succeeded", NO_COUNTS, tally(succeeded=4, missing=0), SubmittedFacts(6, twice=1, unkeyed=1, problems=("cut short",)))
     assert weighed.disagreements == ("cut short", "1 submitted keys are not the first of their kind", "1 submitted items have no key")
     unread = tally(succeeded=4)
     unread.problems.append("results can't be read")
-    assert weigh("succeeded", NO_COUNTS, unread, Submitted(4)).disagreements == ("results can't be read",)
-    assert weigh("succeeded", NO_COUNTS, unread, Submitted(4)).outcome == "partial"
+    assert weigh("succeeded", NO_COUNTS, unread, SubmittedFacts(4)).disagreements == ("results can't be read",)
+    assert weigh("succeeded", NO_COUNTS, unread, SubmittedFacts(4)).outcome == "partial"
 
 
 @given(st.tuples(*[st.integers(0, 30)] * 5), st.integers(0, 3), st.integers(0, 3))

@@ -32,7 +32,7 @@ def wrong(**changes: Any) -> list[tuple[tuple[str | int, ...], str]]:
         ({"collect": {**FROM, "verify": {"records": 1.5}}}, ("collect", "verify", "records"), "a number, or a template that gives it"),
         ({"collect": {**FROM, "verify": {"sha256": "abc"}}}, ("collect", "verify", "sha256"), "a SHA-256"),
         (paged({"next": "body.a", "count": "body.b"}), ("collect", "from", 0, "pages"), "at most one of"),
-        (paged({"items": "body.a"}), ("collect", "from", 0, "pages"), "what leads to the next page"),
+        (paged({"items": "body.a"}), ("collect", "from", 0, "pages"), "how a page leads on"),
         (paged({"next": "body.a", "items": "body.b"}, "csv"), ("collect", "from", 0, "pages", "items"), "format: jsonl"),
         (paged({"next": "body.a"}, "json"), ("collect", "from", 0, "pages"), "can't be joined"),
         (paged({"next": "body.a", "records": "body.b"}, "text"), ("collect", "from", 0, "pages", "records"), "format: csv or jsonl"),

@@ -13,7 +13,7 @@ from domain.evidence import CancelAnswer, Check, CreateExchange, Http, Lookup, O
 from domain.exchange import Answer
 from domain.fingerprint import commitment, commitment_payload
 from domain.language.expressions import Scope
-from domain.sensitive import MAX_VALUES, Found, Page, find, hidden_jobs, real_job
+from domain.sensitive import MAX_VALUES, Found, HiddenValues, find, hidden_jobs, real_job
 from domain.veil import HIDDEN, Veil
 from tests.domain.sample_contract import problems, sample
 
@@ -163,8 +163,8 @@ def test_what_later_calls_need_is_kept_by_job_and_name_and_comes_back() -> None:
     job = {"id": "j-1", "url": "https://x.example/j?sig=0123456789", "plain": "p", "big": 2**60, "list": [MAIL, 1.5]}
     fact = CreateExchange(at=AT, actor="w", meaning="accepted", job=job)  # pyright: ignore[reportArgumentType]
     hidden = Veil(SALT, [str(job["url"]), str(2**60), MAIL]).model(fact)
-    page = Page(SALT, hidden_jobs(fact, hidden))
-    again = Page.from_bytes(page.to_bytes())
+    page = HiddenValues(SALT, hidden_jobs(fact, hidden))
+    again = HiddenValues.from_bytes(page.to_bytes())
     assert set(again.jobs["j-1"]) == {"url", "big", "list"}
     assert real_job(hidden.job, [again]) == job
     assert sorted(again.texts()) == sorted([str(job["url"]), str(2**60), MAIL, "1.5"])
@@ -178,7 +178,7 @@ def test_what_later_calls_need_is_kept_by_job_and_name_and_comes_back() -> None:
 def test_a_candidate_that_is_adopted_as_it_is_shown_is_the_one_that_was_hidden() -> None:
     lookup = FACTS["lookup"]
     hidden = Veil(SALT, [MAIL]).model(lookup)
-    page = Page(SALT, hidden_jobs(lookup, hidden))
+    page = HiddenValues(SALT, hidden_jobs(lookup, hidden))
     assert real_job(hidden.candidates[1], [page]) == {"id": "j-2", "who": {"mail": MAIL}}
 
 

@@ -80,7 +80,7 @@ def diff_of(*mends: Mend) -> tuple[list[str], list[str]]:
             ["  token: {format: uuid}   # kept for a day"],
         ),
     ],
-    ids=lambda value: f"{value.operation} {'.'.join(map(str, value.path))}" if isinstance(value, Mend) else "",
+    ids=lambda value: f"{value.change} {'.'.join(map(str, value.path))}" if isinstance(value, Mend) else "",
 )
 def test_only_the_lines_of_a_finding_change(mend: Mend, gone: list[str], come: list[str]):
     assert diff_of(mend) == (gone, come)

@@ -35,7 +35,10 @@ TOKEN_PATH = "/made-up-token"
 
 @dataclass
 class Double:
-    """The script and how far it was played. `origins`: the servers, by the provider's origin that each stands for."""
+    """The script, as far as it is left to play: the exchanges that nobody asked for yet.
+
+    `origins`: the servers, by the provider's origin that each stands for.
+    """
 
     origins: dict[str, str]
     moved: Moved | None = None
@@ -49,11 +52,6 @@ class Double:
     _knows: Given = field(default_factory=Given)
     _next_url: dict[str, str] = field(default_factory=dict[str, str])
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    @property
-    def left(self) -> list[str]:
-        """The exchanges that nobody asked for."""
-        return self.script
 
     def plays(self, moved: Moved, learn: Learn) -> None:
         """Play this story."""
@@ -131,12 +129,12 @@ class Double:
         given = self._given(case)
         ran, _ = run_case(contract, call, case, given, known)
         if ran is not None:
-            self._learn(call, case, ran)
+            self._learn(call, ran)
         if self.moved and case.name == self.moved.story.cancel_after and not self.cancelled:
             self.cancel_due = True
         return None if case.answer is None else answer_of(case.answer, scope_of(contract, given, known))
 
-    def _learn(self, call: Call, case: Case, ran: Ran) -> None:
+    def _learn(self, call: Call, ran: Ran) -> None:
         """What later calls know by this answer."""
         job, saved = ran.seen.get("job"), ran.seen.get("saved")
         changes: dict[str, object] = {}

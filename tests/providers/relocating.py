@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from adapters.contract_files import cases_beside, load, parse
+from adapters.contract_files import cases_beside, load, load_cases, parse
 from domain.cases.models import Cases, Story
 from domain.contract import Contract
 from domain.errors import AddressError
@@ -31,9 +31,9 @@ class Moved:
 
 def origins_in(path: Path, story: Story) -> list[str]:
     """Every origin that the contract calls: its base, its hosts, and what its cases name below a host's pattern. The base is first."""
-    contract, cases = load(path), _cases(path)
+    contract, cases = load(path), load_cases(cases_beside(path))
     base = str(origin_of(contract.base(_target(cases, story))))
-    named = {found for text in _texts(parse(cases_beside(path)).document) for found in _ADDRESS.findall(text)}
+    named = set(_ADDRESS.findall(json.dumps(parse(cases_beside(path)).document)))
     below = [host for host in contract.http.hosts if "*" in host]
     found = [host for host in contract.http.hosts if "*" not in host]
     found += sorted(str(origin_of(one)) for one in named if any(_covers(host, one) for host in below))
@@ -42,7 +42,7 @@ def origins_in(path: Path, story: Story) -> list[str]:
 
 def moved(path: Path, story: Story, to: Mapping[str, str]) -> Moved:
     """The contract and the cases with `to` in place of the provider's origins."""
-    contract, cases = load(path), _cases(path)
+    contract, cases = load(path), load_cases(cases_beside(path))
     base = contract.base(_target(cases, story))
     document = cast("dict[str, Any]", _replaced(parse(path).document, to))
     document["http"]["base"] = to[str(origin_of(base))] + urlsplit(base).path
@@ -57,10 +57,6 @@ def moved(path: Path, story: Story, to: Mapping[str, str]) -> Moved:
     return Moved(parse_contract(document, file=path.name, positions={}), told, next(one for one in told.stories if one.name == story.name))
 
 
-def _cases(path: Path) -> Cases:
-    return validated(Cases, parse(cases_beside(path)).document, file=path.name, positions={})
-
-
 def _target(cases: Cases, story: Story) -> dict[str, JsonValue]:
     return dict(story.given.over(cases.example).target)
 
@@ -70,10 +66,6 @@ def _covers(pattern: str, address: str) -> bool:
         return covers(origin_pattern(pattern), origin_of(address))
     except AddressError:
         return False
-
-
-def _texts(node: JsonValue) -> Iterable[str]:
-    return [json.dumps(node)]
 
 
 def _replaced(node: JsonValue, to: Mapping[str, str]) -> JsonValue:

@@ -2,16 +2,20 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.case import Case, Cases
 from activities.ports import Opening, Question
+from adapters.contract_files import cases_beside, load_cases
 from adapters.file_intake import taken_in
 from domain.authority import Judgement
+from domain.cases.models import Facts, Result, Story
 from domain.cases.scope import Known, contents
 from domain.chain import Entry
 from domain.contract import Contract
+from domain.evidence import Output
 from domain.language.connection import Auth
 from domain.language.expressions import Scope
 from domain.opening import Asked, Drawn, opening
@@ -48,23 +52,49 @@ class Told:
     asked: list[str]
     reasons: list[str]
 
-    def problems(self, ends: str) -> list[str]:
-        """Why the story was not told: what came where what was due, and what the ledger says, which is most often why."""
+    def problems(self, story: Story) -> list[str]:
+        """Why the story was not told: what came where what was due, and what the ledger says, which is most often why.
+
+        Of one that was told: where the result is not what the story says.
+        """
         found = [self.wrong] if self.wrong else []
-        if self.standing.state != ends:
-            found.append(f"it is {self.standing.state}, not {ends}")
+        if self.standing.state != story.ends:
+            found.append(f"it is {self.standing.state}, not {story.ends}")
         if self.left:
             found.append(f"nobody asked for {', '.join(map(repr, self.left))}")
         if not found:
-            return []
+            return list(_results(self.standing, story.result or Result()))
         said = [f"the ledger says: {reason}" for reason in self.reasons]
         return [*found, *said, f"what happened: {', '.join(self.causes)}", "what was asked:", *(f"  {one}" for one in self.asked)]
 
 
+def _results(standing: Standing, result: Result) -> Iterator[str]:
+    """Where the facts that the story names are not those of what was stored."""
+    outputs = {output.name: output for output in standing.outputs}
+    if result.model_fields_set & Facts.model_fields.keys():
+        if len(outputs) == 1:
+            yield from _facts(next(iter(outputs.values())), result)
+        else:
+            yield f"result: facts of the only output, and there are {sorted(outputs)}"
+    for name, facts in result.outputs.items():
+        yield from _facts(outputs[name], facts) if name in outputs else [f"result.outputs.{name}: stored were {sorted(outputs)}"]
+    items = standing.items or {}
+    for word, count in result.items.items():
+        if items.get(word) != count:
+            yield f"result.items.{word}: {count} is due, {items.get(word)} were counted"
+    if result.outcome not in (None, standing.outcome):
+        yield f"result.outcome: {result.outcome} is due, it is {standing.outcome}"
+
+
+def _facts(output: Output, facts: Facts) -> Iterator[str]:
+    found = {"records": output.records, "bytes": output.size, "sha256": output.sha256}
+    for name in Facts.model_fields:
+        if name in facts.model_fields_set and getattr(facts, name) != found[name]:
+            yield f"{name} of {output.name}: {getattr(facts, name)} is due, stored is {found[name]}"
+
+
 async def tell(on: Stage, path: Path, name: str, stream: str) -> Told:
     """Play one story of the contract to its end."""
-    from adapters.contract_files import cases_beside, load_cases
-
     story = next(one for one in load_cases(cases_beside(path)).stories if one.name == name)
     async with double(origins_in(path, story)) as provider:
         what = moved(path, story, provider.origins)
@@ -82,7 +112,7 @@ async def tell(on: Stage, path: Path, name: str, stream: str) -> Told:
             await _stopped(on, stream)
         entries = await on.entries(stream=stream)
         reasons = list(dict.fromkeys(reason for entry in entries for reason in _reasons(entry)))
-        return Told(standing, provider.wrong, provider.left, [entry.cause for entry in entries], provider.asked, reasons)
+        return Told(standing, provider.wrong, provider.script, [entry.cause for entry in entries], provider.asked, reasons)
 
 
 def _reasons(entry: Entry) -> list[str]:
@@ -148,7 +178,7 @@ async def _played(on: Stage, provider: Double, what: Moved, stream: str) -> Stan
     while True:
         standing = (await on.ledger.record(stream)).standing
         over = standing.state in FINAL | PARKED or standing.state == what.story.ends
-        if provider.wrong or (standing.state == what.story.ends and not provider.left):
+        if provider.wrong or (standing.state == what.story.ends and not provider.script):
             return standing
         if provider.cancel_due and not provider.cancelled:
             provider.cancelled = True

@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -13,12 +13,10 @@ import pytest_asyncio
 
 from adapters.contract_files import cases_beside, check_file, load, load_cases
 from domain.cases.calls import calls_of
-from domain.cases.models import Cases, Facts, Result, Story
+from domain.cases.models import Cases, Story
 from domain.contract import Contract
 from domain.errors import BadContract, NotFound
-from domain.evidence import Output
 from domain.language.findings import ADVICE
-from domain.standing import Standing
 from tests.providers.telling import Consents, tell
 from tests.workflows.stage import Stage, stage
 
@@ -78,30 +76,5 @@ async def on(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
 async def test_a_story_ends_as_it_says(on: Stage, path: Path, name: str) -> None:
     story = next(one for one in load_cases(cases_beside(path)).stories if one.name == name)
     told = await tell(on, path, name, f"op-{STORIES.index((path, name))}")
-    if problems := told.problems(story.ends) or list(_results(told.standing, story.result or Result())):
+    if problems := told.problems(story):
         pytest.fail("\n".join(problems), pytrace=False)
-
-
-def _results(standing: Standing, result: Result) -> Iterator[str]:
-    """Where the facts that the story names are not those of what was stored."""
-    outputs = {output.name: output for output in standing.outputs}
-    if result.model_fields_set & Facts.model_fields.keys():
-        if len(outputs) == 1:
-            yield from _facts(next(iter(outputs.values())), result)
-        else:
-            yield f"result: facts of the only output, and there are {sorted(outputs)}"
-    for name, facts in result.outputs.items():
-        yield from _facts(outputs[name], facts) if name in outputs else [f"result.outputs.{name}: stored were {sorted(outputs)}"]
-    items = standing.items or {}
-    for word, count in result.items.items():
-        if items.get(word) != count:
-            yield f"result.items.{word}: {count} is due, {items.get(word)} were counted"
-    if result.outcome not in (None, standing.outcome):
-        yield f"result.outcome: {result.outcome} is due, it is {standing.outcome}"
-
-
-def _facts(output: Output, facts: Facts) -> Iterator[str]:
-    found = {"records": output.records, "bytes": output.size, "sha256": output.sha256}
-    for name in Facts.model_fields:
-        if name in facts.model_fields_set and getattr(facts, name) != found[name]:
-            yield f"{name} of {output.name}: {getattr(facts, name)} is due, stored is {found[name]}"

@@ -193,7 +193,7 @@ class Stage:
         alive = acting_for(run_id)
         await alive.run(AuthorityActivities(self.world).judge, StepInput(id=record.stream, turn=1))
         case = await Cases(self.world).load(record.stream, None)
-        await alive.run(creating.prepare, self.world, case, turn=2)
+        await alive.run(creating.intend, self.world, case, turn=2)
         return await self.ledger.record(record.stream)
 
     @asynccontextmanager

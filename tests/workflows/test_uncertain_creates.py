@@ -211,7 +211,7 @@ async def _fenced(on: Stage, contract: Any, input: Any = None) -> "asyncio.Task[
     record = await on.open(contract, input)
     older = acting_for("an-older-run")
     await older.run(AuthorityActivities(on.world).judge, StepInput(id=record.stream, turn=1))
-    case, prepared = await older.run(creating.prepare, on.world, await Cases(on.world).load(record.stream, None), turn=2)
+    case, prepared = await older.run(creating.intend, on.world, await Cases(on.world).load(record.stream, None), turn=2)
     assert prepared is not None
     answering = asyncio.create_task(older.run(creating.send, on.world, prepared, Pulse(), turn=2))
     await on.held()
