@@ -91,16 +91,16 @@ class _Page:
     def top(self, name: str, value: Tree) -> None:
         """A top key; a map stands below it, however short."""
         if isinstance(value, Mapping) and value:
-            self.lines.append(f"{_scalar(name)}:")
+            self.lines.append(f"{scalar(name)}:")
             self._block("  ", "  ", value)
         else:
-            self._entry(f"{_scalar(name)}:", "  ", value)
+            self._entry(f"{scalar(name)}:", "  ", value)
 
     def _block(self, first: str, below: str, value: "Sequence[Tree] | Mapping[str, Tree]") -> None:
         """The entries of a map or list, the first one behind `first`."""
         named = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
         for index, (name, item) in enumerate(named):
-            head = f"{below if index else first}{'-' if name is None else f'{_scalar(name)}:'}"
+            head = f"{below if index else first}{'-' if name is None else f'{scalar(name)}:'}"
             self._entry(head, f"{below}  ", item)
 
     def _entry(self, head: str, below: str, value: Tree) -> None:
@@ -133,17 +133,17 @@ def _comment(text: str, indent: str) -> Iterator[str]:
 def _flow(value: Tree) -> _Flow:
     match value:
         case Said():
-            return _Flow(_scalar(value.value), (value.remark,))
+            return _Flow(scalar(value.value), (value.remark,))
         case str():
-            return _Flow(_scalar(value), ("the document has a question mark here",) if value == HOLE else ())
+            return _Flow(scalar(value), ("the document has a question mark here",) if value == HOLE else ())
         case Mapping():
-            parts = [(f"{_scalar(name)}: ", _flow(item)) for name, item in value.items()]
+            parts = [(f"{scalar(name)}: ", _flow(item)) for name, item in value.items()]
             return _Flow(f"{{{', '.join(name + part.text for name, part in parts)}}}", _remarks(part for _, part in parts))
         case Sequence():
             inner = [_flow(item) for item in value]
             return _Flow(f"[{', '.join(part.text for part in inner)}]", _remarks(inner))
         case _:
-            return _Flow(_scalar(value))
+            return _Flow(scalar(value))
 
 
 def _remarks(parts: Iterable[_Flow]) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ def _holes(value: Tree) -> Iterator[Tree]:
         yield from _holes(item)
 
 
-def _scalar(value: str | int | float | bool | None) -> str:
+def scalar(value: str | int | float | bool | None) -> str:
     """A value as it stands in a line, bare if that reads back as the same."""
     match value:
         case None:

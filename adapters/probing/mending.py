@@ -6,27 +6,16 @@
 """
 
 import difflib
-import json
 import re
 from collections.abc import Iterable
-from typing import Final, cast
+from typing import cast
 
 import yaml
 
 from adapters.contract_files import parse_yaml
+from adapters.drafting.text import scalar
 from adapters.probing.findings import Mend
 from domain.errors import BadContract
-
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-_WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off"})
-
-
-def scalar(value: object) -> str:
-    """A text or number as YAML, in quotes where it could be taken for something else."""
-    text = str(value)
-    if isinstance(value, int):
-        return text
-    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text, ensure_ascii=True)
 
 
 def suggested(name: str, text: str, mends: Iterable[Mend]) -> str:

@@ -3,8 +3,9 @@
 import pytest
 
 from adapters.contract_files import parse_yaml
+from adapters.drafting.text import scalar
 from adapters.probing.findings import Mend
-from adapters.probing.mending import scalar, suggested
+from adapters.probing.mending import suggested
 
 TEXT = """\
 create:
@@ -66,7 +67,7 @@ def diff_of(*mends: Mend) -> tuple[list[str], list[str]]:
         (
             Mend("add", ("http", "hosts", "https://b.example"), "none"),
             ['http: {base: "https://a.example", auth: none}'],
-            ['http: {base: "https://a.example", auth: none, hosts: {"https://b.example": none}}'],
+            ['http: {base: "https://a.example", auth: none, hosts: {https://b.example: none}}'],
         ),
         (Mend("drop", ("create", "job", "id")), ["  job: {id: body.id}"], []),
         (
