@@ -37,6 +37,8 @@ STAGING: Final = ".staging"
 PART_BYTES: Final = 8 * 1024 * 1024
 CHUNK_BYTES: Final = 256 * 1024
 _PARALLEL: Final = 4
+_TIDIED: Final = 20
+"""How often the folders of one key may be tidied away while they are made."""
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_@=+-][A-Za-z0-9_@=+.-]{0,199}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -201,7 +203,15 @@ class _Folder:
             raise BadInput(f"the results folder {root} can't be used: {error.strerror}") from None
 
     def make_parents(self, key: str) -> None:
-        """Make the folders above a key, each for its owner only, and durable."""
+        """Make the folders above a key, each for its owner only, and durable. An empty one that is tidied away meanwhile is made again."""
+        for again in range(_TIDIED, -1, -1):
+            try:
+                return self._make_parents(key)
+            except FileNotFoundError:
+                if not again or not self.root.is_dir():
+                    raise
+
+    def _make_parents(self, key: str) -> None:
         path = self.root
         for name in key.split("/")[:-1]:
             path /= name

@@ -307,6 +307,26 @@ async with store.stage("op-1/7") as staged:
     assert await whole(store.read_staged(STAGING)) == b"whole"
 
 
+async def test_a_folder_that_is_tidied_away_while_it_is_made_is_made_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ObstoreResults(root)
+    tidied: list[Path] = []
+
+    def tidy_once(path: Path) -> None:
+        # What another object of the operation does that is given up in this moment: the folder is empty still.
+        if path.name == "op-1" and not tidied:
+            tidied.append(path)
+            (path / "first").rmdir()
+            path.rmdir()
+        os.close(os.open(path, os.O_RDONLY))
+
+    monkeypatch.setattr("adapters.result_store._sync", tidy_once)
+    async with store.stage("op-1/first/second") as staged:
+        await staged.write(DATA)
+        await staged.seal()
+    assert tidied
+    assert await store.staged_size("op-1/first/second") == len(DATA)
+
+
 async def test_a_seal_syncs_bytes_before_it_gives_the_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, bool]] = []
     real = os.fsync

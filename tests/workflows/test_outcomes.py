@@ -261,12 +261,15 @@ async def test_whoever_has_to_decide_is_shown_the_items_and_the_support_is_sent_
 async def test_what_an_attempt_that_was_killed_left_of_its_list_does_not_stay(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         contract = batch("2", partial="succeeded")
-        on.books.lie("collect", "status_500", times=1)
+        on.books.lie("collect", "hold", nth=1)
         await on.start(contract, files={"lines": LINES})
-        record = await on.soon(lambda one: one.standing.collect_attempts == 1)
+        record = await on.until(lambda one: one.standing.staging is not None, step=0.5)
+        # The provider holds the answer meanwhile: what is staged here is what an attempt before this one left.
+        await on.held()
         async with on.results.stage(f"{record.standing.staging}-failed-items-1") as half:
             await half.write(b"{}\n")
             await half.seal()
+        on.release()
         await on.until_state("succeeded", step=0.5)
         assert [one["key"] for one in await failed_items(on)] == ["2"]
         assert staged(on) == []
