@@ -15,6 +15,8 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
+from typing import TypedDict
 
 from temporalio.client import Client
 from temporalio.worker import Worker
@@ -38,8 +40,20 @@ from domain.errors import SakshiError
 from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, QUEUE_READS
 from workflows.operation import OperationWorkflow
 
-HEARTBEATS_AT_MOST_EVERY = timedelta(seconds=0.5)
-READINGS_BEAT_AT_MOST_EVERY = timedelta(seconds=2)
+
+class _Beats(TypedDict):
+    max_heartbeat_throttle_interval: timedelta
+    default_heartbeat_throttle_interval: timedelta
+
+
+def _at_most_every(seconds: float) -> _Beats:
+    between = timedelta(seconds=seconds)
+    return {"max_heartbeat_throttle_interval": between, "default_heartbeat_throttle_interval": between}
+
+
+EFFECTS_BEAT = _at_most_every(0.5)
+READINGS_BEAT = _at_most_every(2)
+"""Throttled little: heartbeats carry answers and witnesses."""
 
 
 @asynccontextmanager
@@ -62,7 +76,6 @@ async def world_of(settings: Settings, client: Client, identity: str) -> AsyncGe
             gate=CedarGate(settings.policies_dir, settings.embedded, settings.local_user),
             runs=TemporalRuns(client),
             clocks=SystemClocks(),
-            credentials=credentials,
             identity=f"worker:{identity}",
             embedded=settings.embedded,
         )
@@ -71,48 +84,35 @@ async def world_of(settings: Settings, client: Client, identity: str) -> AsyncGe
 def workers_of(settings: Settings, client: Client, world: World) -> list[Worker]:
     """One worker for each queue (which step is on which: `activities/options.py`).
 
-    Heartbeats are throttled little: they carry answers and witnesses. Each queue also takes what an installation that is brought up to
-    date may have there: the ledger's activities on the workflows' queue, readings on that of lookups.
+    Each queue also takes what an installation that is brought up to date may have there: the ledger's activities on the workflows'
+    queue, readings on that of lookups.
     """
     provider = ProviderActivities(world, observe_slots=settings.slots_reads)
     authority, ledger = AuthorityActivities(world), LedgerActivities(world)
-    drain = timedelta(seconds=settings.drain)
-    clock = ClockCheck(world.clocks)
     books = [authority.judge, authority.judge_decision, ledger.look, ledger.record_clock]
+    made = partial(Worker, client, graceful_shutdown_timeout=timedelta(seconds=settings.drain), interceptors=[ClockCheck(world.clocks)])
     return [
-        Worker(
-            client,
+        made(
             task_queue=QUEUE_LEDGER,
             workflows=[OperationWorkflow],
-            activities=[*books, provider.observe, provider.collect],
             workflow_runner=production_runner(),
             max_concurrent_workflow_tasks=settings.slots_workflows,
-            max_concurrent_activities=settings.slots_reads,
-            max_heartbeat_throttle_interval=READINGS_BEAT_AT_MOST_EVERY,
-            default_heartbeat_throttle_interval=READINGS_BEAT_AT_MOST_EVERY,
             max_cached_workflows=settings.cached_workflows,
-            graceful_shutdown_timeout=drain,
-            interceptors=[clock],
+            activities=[*books, provider.observe, provider.collect],
+            max_concurrent_activities=settings.slots_reads,
+            **READINGS_BEAT,
         ),
-        Worker(
-            client,
+        made(
             task_queue=QUEUE_EFFECTS,
             activities=[provider.create, provider.cancel, provider.undo, *books],
             max_concurrent_activities=settings.slots_effects,
-            max_heartbeat_throttle_interval=HEARTBEATS_AT_MOST_EVERY,
-            default_heartbeat_throttle_interval=HEARTBEATS_AT_MOST_EVERY,
-            graceful_shutdown_timeout=drain,
-            interceptors=[clock],
+            **EFFECTS_BEAT,
         ),
-        Worker(
-            client,
+        made(
             task_queue=QUEUE_READS,
             activities=[provider.reconcile, provider.observe, provider.collect],
             max_concurrent_activities=settings.slots_effects,
-            max_heartbeat_throttle_interval=READINGS_BEAT_AT_MOST_EVERY,
-            default_heartbeat_throttle_interval=READINGS_BEAT_AT_MOST_EVERY,
-            graceful_shutdown_timeout=drain,
-            interceptors=[clock],
+            **READINGS_BEAT,
         ),
     ]
 

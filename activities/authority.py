@@ -13,13 +13,13 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 from temporalio import activity
 
-from activities.case import Cases
 from activities.failures import as_failures
 from activities.heads import head_of
 from activities.judging import judge_execution, question_of
+from activities.loading import Cases
 from activities.owning import append_as_owner
 from activities.ports import Record, World
-from domain.errors import Refused
+from domain.errors import Refused, Unloadable
 from domain.evidence import Decision, DecisionMeaning, Evidence, Refusals, Regressed, bounded
 from domain.lifecycle import choices, next_step, permits
 from domain.messages import (
@@ -116,7 +116,10 @@ class AuthorityActivities:
         """An `adopt` with the job that it names, or refused: a job is named by all that later calls need of it."""
         if message.meaning != "adopt" or message.resolution is None:
             return message
-        names = set((await self._cases.load(stream, None)).contract.job_names)
+        try:
+            names = set((await self._cases.load(stream, None)).contract.job_names)
+        except Unloadable as error:
+            return replace(message, refused=f"no job can be taken: {error.message}")
         given = message.resolution.arguments
         named = job_id(given.get("id"))
         if named is None or set(given) != names:
@@ -172,7 +175,7 @@ class AuthorityActivities:
 
     def _decide(self, stream: str, standing: Standing, message: Asked) -> Decision:
         decision = self._asked_for(message)
-        why = message.refused or self._state_refuses(standing, decision)
+        why = message.refused or state_refuses(standing, decision)
         if why is not None:
             return decision.model_copy(update={"meaning": "refused", "why": bounded(why)})
         return self._judged(stream, standing, decision, "cancel" if message.meaning == "cancel" else "resolve")
@@ -187,34 +190,35 @@ class AuthorityActivities:
             return decision.model_copy(update={"meaning": "refused", "why": bounded(why), **judged})
         return decision.model_copy(update=judged)
 
-    def _state_refuses(self, standing: Standing, decision: Decision) -> str | None:
-        """Why the state does not allow this, in words a person can act on; None if it does."""
-        if standing.final:
-            return f"the operation has ended: {standing.state}"
-        if decision.force and decision.meaning != "cancel":
-            return "only a cancel can be forced"
-        if decision.force and not standing.facts.cancel_force:
-            return "this provider's contract has no call that forces a cancel; ask without --force"
-        if decision.meaning == "accept_ledger":
-            return "the ledger holds all that Temporal knows of: there is nothing to accept"
-        if decision.verb == "resolve" and not standing.attention:
-            return f"the operation is {standing.state} and waits for no human"
-        if decision.until is not None and decision.until <= decision.at:
-            return "until is not in the future"
-        offers = choices(standing, decision.at)
-        if decision.meaning in offers if decision.verb == "resolve" else permits(standing, decision):
-            return None
-        if decision.verb == "resolve":
-            offered = ", ".join(offers) or "nothing"
-            return f"{decision.meaning} is not possible in {standing.state}; possible: {offered}"
-        match standing.state:
-            case "result_collecting":
-                return "the job has ended; its result is being collected"
-            case "cancel_requested" | "cancelling" | "cancellation_unconfirmed":
-                forced = "; --force sends the contract's forced cancel" if permits(standing, _by_force(decision)) else ""
-                return f"already asked, and this provider's cancel is not to be repeated{forced}"
-            case state:
-                return f"a cancel is not possible in {state}"
+
+def state_refuses(standing: Standing, decision: Decision) -> str | None:
+    """Why the state does not allow this, in words a person can act on; None if it does."""
+    if standing.final:
+        return f"the operation has ended: {standing.state}"
+    if decision.force and decision.meaning != "cancel":
+        return "only a cancel can be forced"
+    if decision.force and not standing.facts.cancel_force:
+        return "this provider's contract has no call that forces a cancel; ask without --force"
+    if decision.meaning == "accept_ledger":
+        return "the ledger holds all that Temporal knows of: there is nothing to accept"
+    if decision.verb == "resolve" and not standing.attention:
+        return f"the operation is {standing.state} and waits for no human"
+    if decision.until is not None and decision.until <= decision.at:
+        return "until is not in the future"
+    offers = choices(standing, decision.at)
+    if decision.meaning in offers if decision.verb == "resolve" else permits(standing, decision):
+        return None
+    if decision.verb == "resolve":
+        offered = ", ".join(offers) or "nothing"
+        return f"{decision.meaning} is not possible in {standing.state}; possible: {offered}"
+    match standing.state:
+        case "result_collecting":
+            return "the job has ended; its result is being collected"
+        case "cancel_requested" | "cancelling" | "cancellation_unconfirmed":
+            forced = "; --force sends the contract's forced cancel" if permits(standing, _by_force(decision)) else ""
+            return f"already asked, and this provider's cancel is not to be repeated{forced}"
+        case state:
+            return f"a cancel is not possible in {state}"
 
 
 def _by_force(decision: Decision) -> Decision:

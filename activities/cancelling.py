@@ -8,14 +8,16 @@
 
 from collections.abc import Sequence
 
-from activities.calling import read, recorded, request_facts, sealed, unanswered, words_of
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact
 from activities.ports import Record, World
+from activities.recording import read, recorded, unanswered, words_of
+from activities.sealing import request_facts, sealed
 from activities.stepping import UNRENDERABLE, Before, StepDone, run_before
 from activities.veiling import hide
 from activities.waiting import again
 from domain.contract import Contract
+from domain.contradictions import DIFFERS, contradiction
 from domain.errors import AddressError, RenderError
 from domain.evidence import CancelAnswer, Evidence, Intent, Words, instant
 from domain.exchange import NoAnswer, Request
@@ -75,14 +77,14 @@ async def send_cancel(world: World, case: Case, contract: Contract, *, turn: int
         base |= {"meaning": reading.meaning, "word": reading.word, "words": words_of(reading)}
         base |= {"next_at": again(case, "cancel", at, reading.delay_ms)}
         if reading.meaning == "violation":
-            base["violation"] = {"why": reading.reason or "the answer names another job", "word": reading.word}
+            base["violation"] = contradiction("the answer to the cancel", reading.differs, DIFFERS, salt=case.asked.salt, word=reading.word)
     return await append_fact(world, case, CancelAnswer.model_validate(base), turn=turn)
 
 
 def _stopped(world: World, case: Case, before: Before, stopped: StepDone) -> CancelAnswer:
     """A cancel that was not sent, because a step ahead of it was not done. Such a step is inert: it is done again with the cancel."""
     at = instant(world.clocks.now())
-    violation = {"why": stopped.why, "word": before.word} if stopped.meaning == "violation" else None
+    violation = {**stopped.violation, "word": before.word} if stopped.meaning == "violation" else None
     return CancelAnswer.model_validate(
         {
             "at": at,

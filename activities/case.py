@@ -1,64 +1,28 @@
 """One operation as an activity sees it: its record, its contract as pinned, its input, and the names derived for it.
 
-Contract and input never change, so both are kept in memory by digest, as are the values that steps saved; the record is read anew by
-every activity. Where such values were erased the operation cannot be loaded: nothing is sent without them.
+What never changes stands in `Asked`, and is shared by all activities of a process; a `Case` is one moment of it.
 """
 
-import json
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypedDict, TypeVar, cast
+from typing import TypedDict, cast
 
-from activities.ports import Ledger, Record, World
+from activities.ports import Record
 from domain.call_policy import call_policy
 from domain.contract import Contract
-from domain.errors import NotFound, UnknownStream
+from domain.errors import NotFound
 from domain.evidence import Json, Ref
-from domain.exchange import CallPolicy, Request
+from domain.exchange import CallPolicy
 from domain.files import files_root
-from domain.fingerprint import committed_value, mark, token_digest
+from domain.fingerprint import mark, token_digest
 from domain.language.expressions import Scope
-from domain.language.loading import contract_from_canonical
-from domain.messages import Known
 from domain.sensitive import Found, HiddenValues, real_job
 from domain.standing import Standing
-from domain.steps import token_of, values_of
+from domain.steps import token_of
 
-INPUT_BYTES_KEPT = 16 * 1024 * 1024
-SAVED_BYTES_KEPT = 8 * 1024 * 1024
 TEXTS_KEPT = 1024
 CHARACTERS_KEPT = 256 * 1024
 """Of the values that are remembered of one operation, so that hiding them costs a worker little, whatever a provider sends."""
-ASKED_BYTES = 1024
-"""What an operation takes in memory besides its input, roughly."""
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class Recent(Generic[K, V]):
-    """The values used most recently, as many as together weigh no more than `size`."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._weight = 0
-        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
-
-    def get(self, key: K) -> V | None:
-        """The value, which counts as a use."""
-        if key not in self._values:
-            return None
-        self._values.move_to_end(key)
-        return self._values[key][0]
-
-    def put(self, key: K, value: V, *, weight: int = 1) -> V:
-        """Keep a value, and drop those used longest ago until there is room."""
-        self._weight += weight - self._values.pop(key, (value, 0))[1]
-        self._values[key] = (value, weight)
-        while self._weight > self._size and self._values:
-            self._weight -= self._values.popitem(last=False)[1][1]
-        return value
 
 
 @dataclass
@@ -218,51 +182,3 @@ class Case:
 def call_id(stream: str, *parts: object) -> str:
     """An id of one request, the same on every re-sending."""
     return ".".join((stream, *map(str, parts)))
-
-
-class Cases:
-    """Loads operations from the ledger."""
-
-    def __init__(self, world: World) -> None:
-        self._ledger: Ledger = world.ledger
-        self._contracts: Recent[str, Contract] = Recent(256)
-        self._asked: Recent[str, Asked] = Recent(INPUT_BYTES_KEPT)
-        self._saved: Recent[str, dict[str, Json]] = Recent(SAVED_BYTES_KEPT)
-
-    async def load(self, stream: str, known: Known | None) -> Case:
-        """The operation as it stands. Raises UnknownStream, LedgerRegressed."""
-        try:
-            record = await self._ledger.record(stream, known=known)
-        except UnknownStream:
-            raise UnknownStream(f"the ledger holds no operation {stream}", hint="is this the ledger it was started with?") from None
-        asked = self._asked.get(stream) or await self._read(record)
-        for digest in record.standing.sensitive:
-            if digest not in asked.apart:
-                asked.apart[digest] = HiddenValues.from_bytes(await self._ledger.payload(digest))
-        return Case(self._ledger.ledger_id, record, asked, await self._values(record.standing))
-
-    async def _read(self, record: Record) -> Asked:
-        opened = record.standing.opened
-        contract = self._contracts.get(opened.contract_digest)
-        if contract is None:
-            canonical = await self._ledger.contract(opened.contract_digest)
-            contract = self._contracts.put(opened.contract_digest, contract_from_canonical(canonical))
-        kept, salt = await self._ledger.payloads(opened.input.ref, opened.salt.digest)
-        asked = Asked(contract=contract, input=cast("Json", json.loads(committed_value(kept))), salt=salt)
-        return self._asked.put(record.stream, asked, weight=ASKED_BYTES + len(kept))
-
-    async def _values(self, standing: Standing) -> dict[str, dict[str, Json]]:
-        """What the steps of the present generation saved. Raises NotFound."""
-        return {} if standing.final else {ref.digest: await self._kept(ref) for ref in standing.steps.values()}
-
-    async def _kept(self, ref: Ref) -> dict[str, Json]:
-        values = self._saved.get(ref.digest)
-        if values is not None:
-            return values
-        kept = await self._ledger.payload(ref.digest)
-        return self._saved.put(ref.digest, values_of(kept), weight=ASKED_BYTES + len(kept))
-
-
-async def frozen_request(ledger: Ledger, digest: str) -> Request:
-    """The request that an intent names, as it was stored."""
-    return Request.from_json(cast("dict[str, object]", json.loads(await ledger.payload(digest))))

@@ -17,17 +17,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, cast
 
-from activities.calling import observed_root, words_of
 from activities.case import Case, call_id
 from activities.fetching import Fetched
 from activities.gathering import Failed, Gathering, Kept, Renew
 from activities.itemising import Held, Itemised, itemise
+from activities.loading import ANSWER, needed
 from activities.observing import read_status
 from activities.owning import append_as_owner, append_fact
 from activities.ports import World
+from activities.recording import observed_root, words_of
 from activities.stepping import UNRENDERABLE, Before, run_before
 from activities.waiting import again
-from domain.evidence import Check, Evidence, Intent, Json, ResultOutcome, StepOutcome, StepSeen, Words, instant
+from domain.evidence import Check, Evidence, Intent, Json, Output, ResultOutcome, StepOutcome, StepSeen, Words, instant
 from domain.language.expressions import Scope
 from domain.language.matching import is_met
 from domain.language.stages import Collect
@@ -185,7 +186,7 @@ class _Attempt:
         at, seen = instant(self._world.clocks.now()), tuple(self._seen[-MAX_STEPS_SAID:])
         common: dict[str, object] = {"at": at, "actor": self._world.identity, "word": before.word, "http": step.http, "words": step.words}
         if step.meaning == "violation":
-            fact = StepOutcome.model_validate(common | {"meaning": "violation", "step": step.step, "violation": {"why": step.why}})
+            fact = StepOutcome.model_validate(common | {"meaning": "violation", "step": step.step, "violation": step.violation})
         else:
             next_at = again(self.case, "collect", at, step.delay_ms)
             fact = ResultOutcome.model_validate(common | {"meaning": step.meaning, "next_at": next_at, "before": seen})
@@ -212,9 +213,14 @@ def _done_with(after: Standing, fact: ResultOutcome) -> bool:
     """Nobody will ask for what is staged again.
 
     What is gone at the provider may be on its way to another live attempt. What is verified after that one was believed
-    (a note) is here and nowhere else, until a human has it collected again.
+    (a note) is here and nowhere else, until a human has it collected again. Objects are compared by their keys: of names and media types
+    the record may hide a part.
     """
-    return fact.meaning == "invalid" or (fact.meaning == "verified" and after.outputs == fact.outputs)
+    return fact.meaning == "invalid" or (fact.meaning == "verified" and _keys(after.outputs) == _keys(fact.outputs))
+
+
+def _keys(outputs: Sequence[Output]) -> list[str]:
+    return [output.key for output in outputs]
 
 
 def _known(case: Case, observed: Json = None) -> Scope:
@@ -225,7 +231,7 @@ async def _scope(world: World, case: Case, wanted: Collect) -> Scope:
     """What templates know once the job has ended; of two answers that say so the newer one, where addresses may be renewed."""
     verdict, renewed = case.standing.verdict, case.standing.renewed if _renewable(wanted) else None
     kept = renewed.observed if renewed is not None else verdict.observed if verdict is not None else None
-    return _known(case, None if kept is None else observed_root(await world.ledger.payload(kept.digest)))
+    return _known(case, None if kept is None else observed_root(await needed(world.ledger, kept.digest, ANSWER)))
 
 
 def _addresses_of(case: Case, wanted: Collect) -> datetime | None:

@@ -17,15 +17,18 @@ from temporalio import activity
 
 from activities import options
 from activities.beating import Pulse, last_answer
-from activities.calling import http_facts, keep_observed, read, recorded, request_facts, sealed, unanswered, words_of
-from activities.case import Case, call_id, frozen_request
+from activities.case import Case, call_id
 from activities.judging import judge_execution
+from activities.loading import frozen_request
 from activities.owning import append_as_owner, append_fact
 from activities.ports import Record, World
+from activities.recording import http_facts, keep_observed, read, recorded, unanswered, words_of
+from activities.sealing import request_facts, sealed
 from activities.stepping import UNRENDERABLE
 from activities.veiling import hide, notice, veiled
 from activities.waiting import again, next_instant
-from domain.errors import AddressError, NotFound, RenderError, Unreachable
+from domain.contradictions import MISMATCH, contradiction
+from domain.errors import AddressError, NotFound, RenderError, Tampered, Unreachable
 from domain.evidence import Clock, CreateExchange, Evidence, Intent, Words, instant, instant_text
 from domain.exchange import Exchange, NoAnswer, Request
 from domain.guards import replayable
@@ -72,7 +75,7 @@ async def _is_kept(world: World, fact: CreateExchange) -> bool:
         return True
     try:
         await world.ledger.payload(fact.sensitive.digest)
-    except NotFound:
+    except (NotFound, Tampered):
         return False
     return True
 
@@ -234,7 +237,8 @@ async def _fact(world: World, prepared: Prepared, exchange: Exchange) -> tuple[C
         base["observed"], payload = keep_observed("create", outcome)
         payloads = (payload,)
     if reading.meaning == "violation":
-        base["violation"] = {"why": reading.reason or "the answer names something else than was asked", "word": reading.word}
+        otherwise = reading.reason or MISMATCH  # in the provider's own words, where it is the provider that says so
+        base["violation"] = contradiction("the answer", reading.differs, otherwise, salt=case.asked.salt, word=reading.word)
     if reading.meaning == "accepted":
         base["next_at"] = first_poll(case, at, reading.delay_ms)
     elif reading.meaning != "finished":

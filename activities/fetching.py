@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal
 
-from activities.calling import http_facts, recorded, sealed, unanswered
 from activities.case import Case
 from activities.ports import World, staged_below
+from activities.recording import http_facts, recorded, unanswered
+from activities.sealing import sealed
 from activities.stepping import UNRENDERABLE
+from domain.answer_matching import DEFAULT
 from domain.bodies import headers_root
 from domain.errors import AddressError, RenderError
 from domain.evidence import Http, bounded
@@ -27,7 +29,7 @@ from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
 from domain.lifecycle import next_step
 from domain.origins import origin_of
-from domain.reading import DEFAULT, Reading, read_collect
+from domain.reading import Reading, read_collect
 from domain.rendering import render
 from domain.results.expectations import expectations, passing
 from domain.results.inline import inline_bytes
@@ -171,7 +173,7 @@ async def download(
                     if measurer is not None:
                         measurer.feed(chunk)
                     await staged.write(chunk)
-            answer = replace(head, body=streamed.masked(bytes(body)), fault=streamed.fault)
+            answer = replace(head, body=await asyncio.to_thread(streamed.masked, bytes(body)), fault=streamed.fault)
             whole = answer if size <= limits.response_bytes else replace(answer, body=b"")
             reading = await asyncio.to_thread(read_collect, case.contract, errand.source, whole, scope, world.clocks.now())
             http = await _answer_facts(world, case, Exchange(request, streamed.began, world.clocks.now(), answer), size)

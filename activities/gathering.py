@@ -17,10 +17,11 @@ from activities.case import Case
 from activities.fetching import CHECKS, Errand, Fetched, Rows
 from activities.ports import World, staged_below
 from activities.stepping import Before, run_before
+from domain.answer_matching import DEFAULT
 from domain.evidence import Check, Json, Output, StepSeen, bounded, instant_text, object_key
 from domain.language.expressions import Scope
 from domain.lifecycle import next_step
-from domain.reading import DEFAULT, Reading
+from domain.reading import Reading
 from domain.results.checking import check
 from domain.results.expectations import Expectations, expectations, passing
 from domain.results.measuring import Measured, Measurer

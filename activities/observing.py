@@ -8,12 +8,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from activities.calling import keep_observed, read, recorded, unanswered, words_of
 from activities.case import Case, call_id
 from activities.owning import append_fact
 from activities.ports import World
+from activities.recording import keep_observed, read, recorded, unanswered, words_of
 from activities.stepping import UNRENDERABLE, Before, StepDone, run_before
 from activities.waiting import next_instant
+from domain.contradictions import DIFFERS, contradiction
 from domain.errors import AddressError, RenderError
 from domain.evidence import Observation, Words, instant
 from domain.exchange import NoAnswer, Request
@@ -56,7 +57,7 @@ def _stopped(world: World, case: Case, observe: Observe, before: Before, stopped
     meaning = "failed" if stopped.meaning == "again" or stopped.word == UNRENDERABLE else stopped.meaning
     refused = round(observe.poll.cap.total_seconds() * 1000)
     hint_ms = refused if meaning == "refused" else stopped.delay_ms
-    violation = {"why": stopped.why, "word": before.word} if meaning == "violation" else None
+    violation = {**stopped.violation, "word": before.word} if meaning == "violation" else None
     return Observation.model_validate(
         {
             "at": at,
@@ -101,7 +102,7 @@ async def _reading(
             base["observed"], payload = keep_observed("observe", outcome)
             payloads = (payload,)
         case "violation":
-            base["violation"] = {"why": reading.reason or "the status names another job than the one asked for", "word": reading.word}
+            base["violation"] = contradiction("the status", reading.differs, DIFFERS, salt=case.asked.salt, word=reading.word)
         case "refused":
             base["next_at"] = _next(case, at, round(observe.poll.cap.total_seconds() * 1000), woken=False)
         case _:

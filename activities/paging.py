@@ -15,9 +15,11 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, replace
 from typing import Final, cast
 
-from activities.calling import recorded, sealed, unanswered
 from activities.fetching import FINAL_FAULTS, TOO_LARGE, Download, Errand, Fetched, Rows, download, problem, unaddressed
 from activities.ports import World, staged_below
+from activities.recording import recorded, unanswered
+from activities.sealing import sealed
+from domain.answer_matching import answer_scope
 from domain.bodies import media_type
 from domain.errors import AddressError, RenderError
 from domain.evidence import Json
@@ -26,7 +28,7 @@ from domain.language.calls import Pages
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
 from domain.paging import Following, Trail, following, next_page, page_root
-from domain.reading import Reading, answer_scope, read_collect
+from domain.reading import Reading, read_collect
 from domain.rendering import render
 from domain.results.expectations import count_of
 from domain.results.inline import line

@@ -228,14 +228,6 @@ class Gate(Protocol):
         ...
 
 
-class Credentials(Protocol):
-    """What may be known of a credential without reading its secret."""
-
-    def account(self, name: str) -> str:
-        """The account that a credential belongs to. Raises CredentialError."""
-        ...
-
-
 class Runs(Protocol):
     """Temporal, as far as an activity needs it."""
 
@@ -270,6 +262,5 @@ class World:
     gate: Gate
     runs: Runs
     clocks: Clocks
-    credentials: Credentials
     identity: str
     embedded: bool = True

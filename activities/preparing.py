@@ -13,11 +13,11 @@ from temporalio import activity
 
 from activities import creating, stepping, undoing
 from activities.beating import Pulse
-from activities.calling import request_facts, sealed
 from activities.case import Case, call_id
 from activities.judging import judge_execution
 from activities.owning import append_as_owner, append_fact
 from activities.ports import World
+from activities.sealing import request_facts, sealed
 from activities.stepping import UNRENDERABLE, StepDone
 from activities.veiling import hide
 from activities.waiting import again, due_in
@@ -121,7 +121,7 @@ async def _record(world: World, case: Case, done: StepDone, generation: int, *, 
         case "again":
             fact = fact.model_copy(update={"next_at": again(case, "create", at, done.delay_ms)})
         case "violation":
-            fact = fact.model_copy(update={"violation": {"why": done.why, "word": done.word}})
+            fact = fact.model_copy(update={"violation": {**done.violation, "word": done.word}})
         case "refused":
             pass
     case = case.at(await append_fact(world, case, fact, turn=turn, payloads=payloads))

@@ -5,7 +5,7 @@ when the activity is cancelled meanwhile.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -13,15 +13,16 @@ from typing import Any, TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities import cancelling, collecting, creating, observing, options, preparing, reconciling, undoing
+from activities import cancelling, collecting, creating, observing, options, preparing, reconciling, stranding, undoing
 from activities.beating import Pulse, beating, last_witness
-from activities.case import Case, Cases
+from activities.case import Case
 from activities.deadlines import end_at_deadline
 from activities.failures import as_failures, not_yet, regressed
 from activities.heads import head_of
+from activities.loading import Cases
 from activities.ports import World
 from activities.waiting import Holding, due_in, waiting_line
-from domain.errors import LedgerRegressed
+from domain.errors import LedgerRegressed, Unloadable
 from domain.lifecycle import next_step
 from domain.messages import Head, StepInput
 
@@ -40,128 +41,143 @@ class ProviderActivities:
     @activity.defn(name="create")
     async def create(self, step: StepInput) -> Head:
         """One attempt to create."""
-        world = self._world
-        with as_failures():
-            async with beating() as pulse:
-                case = await self._load(step, pulse)
-                if self._named(case) == "create":
-                    case = await creating.close_open_intent(world, case, turn=step.turn)
-                if self._named(case) == "create":
-                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
-                if self._named(case) == "create":
-                    # First wait, then look at the clock: nothing is sent at the deadline.
-                    await self._until_due(case, pulse)
-                    case = await finished(preparing.prepare(world, case, pulse, turn=step.turn))
-                if preparing.is_ready(case):
-                    case = await creating.end_at_deadline(world, case, turn=step.turn)
-                if preparing.is_ready(case):
-                    case = await finished(creating.attempt(world, case, pulse, turn=step.turn))
-                return self._moved(case, pulse, "create")
+        return await self._do(step, self._create)
 
     @activity.defn(name="undo")
     async def undo(self, step: StepInput) -> Head:
         """Undo what the steps of an operation left that ended without a commit."""
-        world = self._world
-        with as_failures():
-            async with beating() as pulse:
-                case = await self._load(step, pulse)
-                if self._named(case) == "undo":
-                    await self._until_due(case, pulse)
-                    case = await finished(undoing.undo(world, case, turn=step.turn))
-                return self._moved(case, pulse, "undo")
+        return await self._do(step, self._undo)
 
     @activity.defn(name="observe")
     async def observe(self, step: StepInput) -> Head:
         """Read the status until it moves the state, or until the next delay is too long to hold."""
-        world = self._world
-        with as_failures():
-            async with beating() as pulse:
-                case = await self._load(step, pulse)
-                if self._may_read(case, step):
-                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
-                if not self._may_read(case, step):
-                    return self._head(case)
-                if case.contract.observe is None:
-                    return await self._without_status(case, pulse, turn=step.turn)
-                started = world.clocks.monotonic()
-                at_once = self._at_once(case, step)
-                while True:
-                    if not at_once:
-                        await self._until_due(case, pulse, started=started)
-                    case = await observing.read_status(world, case, turn=step.turn, woken=at_once and step.wake)
-                    at_once = False
-                    pulse.witness(case.record.seq, case.record.hash)
-                    pulse.says(waiting_line(case.standing))
-                    if self._named(case) == "observe":
-                        case = await end_at_deadline(world, case, turn=step.turn)
-                    if self._named(case) != "observe":
-                        return self._head(case)
+        return await self._do(step, self._observe)
 
     @activity.defn(name="cancel")
     async def cancel(self, step: StepInput) -> Head:
         """Ask the provider to cancel, once per decision."""
-        world = self._world
-        with as_failures():
-            async with beating() as pulse:
-                case = await self._load(step, pulse)
-                if self._named(case) == "cancel":
-                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
-                if self._named(case) == "cancel":
-                    case = await cancelling.close_open_cancel(world, case, turn=step.turn)
-                if self._named(case) == "cancel" and case.contract.cancel is None:
-                    return self._head(case.at(await cancelling.say_no_cancel(world, case, turn=step.turn)))
-                if self._named(case) == "cancel" and observing.is_over(world, case):
-                    if case.contract.observe is not None:
-                        case = await observing.read_status(world, case, turn=step.turn)
-                    case = await end_at_deadline(world, case, turn=step.turn)
-                if self._named(case) != "cancel":
-                    return self._head(case)
-                await self._until_due(case, pulse)
-                if cancelling.reads_first(case):
-                    case = await observing.read_status(world, case, turn=step.turn)
-                    if self._named(case) != "cancel" or not cancelling.may_be_sent(case):
-                        return self._moved(case, pulse, "cancel")
-                case = case.at(await finished(cancelling.send_cancel(world, case, case.contract, turn=step.turn)))
-                return self._moved(case, pulse, "cancel")
+        return await self._do(step, self._cancel)
 
     @activity.defn(name="collect")
     async def collect(self, step: StepInput) -> Head:
         """Fetch, verify and keep the result."""
-        world = self._world
-        with as_failures():
-            async with beating() as pulse:
-                case = await self._load(step, pulse)
-                if self._named(case) == "collect":
-                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
-                if self._named(case) == "collect":
-                    case = await end_at_deadline(world, case, turn=step.turn)
-                if self._named(case) != "collect":
-                    await collecting.tidy(world, case)
-                    return self._head(case)
-                await self._until_due(case, pulse)
-                case = await collecting.collect(world, case, turn=step.turn)
-                return self._moved(case, pulse, "collect")
+        return await self._do(step, self._collect)
 
     @activity.defn(name="reconcile")
     async def reconcile(self, step: StepInput) -> Head:
         """Settle an unknown create: our own late answers first, then one lookup that is due."""
-        world = self._world
-        with as_failures():
-            async with beating() as pulse:
-                case = await self._load(step, pulse)
-                if self._named(case) == "reconcile":
-                    case = await creating.close_open_intent(world, case, turn=step.turn)
-                if self._named(case) == "reconcile":
-                    case = await reconciling.read_late_notes(world, case, turn=step.turn)
-                if self._named(case) != "reconcile":
-                    return self._head(case)
-                await self._until_due(case, pulse)
-                case = await reconciling.look_up(world, case, turn=step.turn)
-                if self._named(case) == "reconcile":
-                    case = await end_at_deadline(world, case, turn=step.turn)
-                return self._moved(case, pulse, "reconcile")
+        return await self._do(step, self._reconcile)
+
+    # --- in story order -----------------------------------------------------------------------------------------------
+
+    async def _create(self, step: StepInput, pulse: Pulse) -> Head:
+        world, case = self._world, await self._load(step, pulse)
+        if self._named(case) == "create":
+            case = await creating.close_open_intent(world, case, turn=step.turn)
+        if self._named(case) == "create":
+            case = await reconciling.read_late_notes(world, case, turn=step.turn)
+        if self._named(case) == "create":
+            # First wait, then look at the clock: nothing is sent at the deadline.
+            await self._until_due(case, pulse)
+            case = await finished(preparing.prepare(world, case, pulse, turn=step.turn))
+        if preparing.is_ready(case):
+            case = await creating.end_at_deadline(world, case, turn=step.turn)
+        if preparing.is_ready(case):
+            case = await finished(creating.attempt(world, case, pulse, turn=step.turn))
+        return self._moved(case, pulse, "create")
+
+    async def _undo(self, step: StepInput, pulse: Pulse) -> Head:
+        world, case = self._world, await self._load(step, pulse)
+        if self._named(case) == "undo":
+            await self._until_due(case, pulse)
+            case = await finished(undoing.undo(world, case, turn=step.turn))
+        return self._moved(case, pulse, "undo")
+
+    async def _observe(self, step: StepInput, pulse: Pulse) -> Head:
+        world, case = self._world, await self._load(step, pulse)
+        if self._may_read(case, step):
+            case = await reconciling.read_late_notes(world, case, turn=step.turn)
+        if not self._may_read(case, step):
+            return self._head(case)
+        if case.contract.observe is None:
+            return await self._without_status(case, pulse, turn=step.turn)
+        started = world.clocks.monotonic()
+        at_once = self._at_once(case, step)
+        while True:
+            if not at_once:
+                await self._until_due(case, pulse, started=started)
+            case = await observing.read_status(world, case, turn=step.turn, woken=at_once and step.wake)
+            at_once = False
+            pulse.witness(case.record.seq, case.record.hash)
+            pulse.says(waiting_line(case.standing))
+            if self._named(case) == "observe":
+                case = await end_at_deadline(world, case, turn=step.turn)
+            if self._named(case) != "observe":
+                return self._head(case)
+
+    async def _cancel(self, step: StepInput, pulse: Pulse) -> Head:
+        world, case = self._world, await self._load(step, pulse)
+        if self._named(case) == "cancel":
+            case = await reconciling.read_late_notes(world, case, turn=step.turn)
+        if self._named(case) == "cancel":
+            case = await cancelling.close_open_cancel(world, case, turn=step.turn)
+        if self._named(case) == "cancel" and case.contract.cancel is None:
+            return self._head(case.at(await cancelling.say_no_cancel(world, case, turn=step.turn)))
+        if self._named(case) == "cancel" and observing.is_over(world, case):
+            if case.contract.observe is not None:
+                case = await observing.read_status(world, case, turn=step.turn)
+            case = await end_at_deadline(world, case, turn=step.turn)
+        if self._named(case) != "cancel":
+            return self._head(case)
+        await self._until_due(case, pulse)
+        if cancelling.reads_first(case):
+            case = await observing.read_status(world, case, turn=step.turn)
+            if self._named(case) != "cancel" or not cancelling.may_be_sent(case):
+                return self._moved(case, pulse, "cancel")
+        case = case.at(await finished(cancelling.send_cancel(world, case, case.contract, turn=step.turn)))
+        return self._moved(case, pulse, "cancel")
+
+    async def _collect(self, step: StepInput, pulse: Pulse) -> Head:
+        world, case = self._world, await self._load(step, pulse)
+        if self._named(case) == "collect":
+            case = await reconciling.read_late_notes(world, case, turn=step.turn)
+        if self._named(case) == "collect":
+            case = await end_at_deadline(world, case, turn=step.turn)
+        if self._named(case) != "collect":
+            await collecting.tidy(world, case)
+            return self._head(case)
+        await self._until_due(case, pulse)
+        case = await collecting.collect(world, case, turn=step.turn)
+        return self._moved(case, pulse, "collect")
+
+    async def _reconcile(self, step: StepInput, pulse: Pulse) -> Head:
+        world, case = self._world, await self._load(step, pulse)
+        if self._named(case) == "reconcile":
+            case = await creating.close_open_intent(world, case, turn=step.turn)
+        if self._named(case) == "reconcile":
+            case = await reconciling.read_late_notes(world, case, turn=step.turn)
+        if self._named(case) != "reconcile":
+            return self._head(case)
+        await self._until_due(case, pulse)
+        case = await reconciling.look_up(world, case, turn=step.turn)
+        if self._named(case) == "reconcile":
+            case = await end_at_deadline(world, case, turn=step.turn)
+        return self._moved(case, pulse, "reconcile")
 
     # --- what the steps share -------------------------------------------------------------------------------------------
+
+    async def _do(self, step: StepInput, work: Callable[[StepInput, Pulse], Coroutine[Any, Any, Head]]) -> Head:
+        """One attempt. Where something that the operation needs cannot be had, it is brought before a human instead of tried again."""
+        with as_failures():
+            async with beating() as pulse:
+                try:
+                    return await work(step, pulse)
+                except Unloadable as error:
+                    # While a fleet is renewed, another worker may be able to read it.
+                    if error.fault == "unreadable" and activity.info().attempt < options.UNREADABLE_TRIES:
+                        raise
+                    record = await stranding.strand(self._world, step.id, error, turn=step.turn)
+                    return head_of(record, self._world.clocks.now())
 
     async def _load(self, step: StepInput, pulse: Pulse) -> Case:
         said = [known for known in (step.known, last_witness()) if known is not None]

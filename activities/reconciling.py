@@ -8,7 +8,8 @@
 * A lookup looks at once, again until a job would have had time to show, and then when none would be proof. Where that lies past
   the deadline, or can never be proof, the next lookup is due instead.
 * At the deadline one last look is made; if it settles nothing the clock is appended by this same activity.
-* A list counts only if it was read to its end, within bounds of pages, items and time, and never twice over the same cursor.
+* A list counts only if it was read to its end, within bounds of pages, items and time, and never twice over the same cursor. A page
+  that is held back (a quota, a throttling) is waited for and asked again: begun anew, a list longer than the quota would never end.
 * Nothing here can create anything.
 """
 
@@ -17,13 +18,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, cast
 
-from activities.calling import read, recorded, unanswered
 from activities.case import Case, call_id
 from activities.owning import append_as_owner, append_fact, late_of
 from activities.ports import World
+from activities.recording import read, recorded, unanswered
 from activities.stepping import UNRENDERABLE
-from activities.waiting import again
+from activities.waiting import Patience, again, poll_of
 from domain.contract import Contract
+from domain.contradictions import DIFFERS, contradiction
 from domain.errors import AddressError, RenderError
 from domain.evidence import CreateExchange, Evidence, Http, Intent, Json, Late, Lookup, Words, instant, instant_text
 from domain.exchange import Answer, NoAnswer, Request
@@ -150,10 +152,12 @@ async def _list(world: World, case: Case, lookup: LookupModel, scope: Scope) -> 
     """Page by page. A page that fails decides nothing, whatever the pages before it showed."""
     assert lookup.pages is not None
     walk, until = Walk(), world.clocks.monotonic() + PAGES_WITHIN.total_seconds()
-    page, asked = Found("page"), None
+    page, asked, patience = Found("page"), None, _patience(world, case, until)
     for index in range(lookup.pages.limit):
         here = replace(scope, call_id=f"{scope.call_id}.{index}", page=page_root(index, page.leads))
         seen = await _ask(world, case, lookup, here, read_page, url=page.leads.next_url, base=asked)
+        while index and await patience.waits(world.clocks, seen.found.word, seen.found.delay_ms):
+            seen = await _ask(world, case, lookup, here, read_page, url=page.leads.next_url, base=asked)
         if seen.found.meaning != "page":
             return seen
         page, asked = seen.found, seen.asked
@@ -163,6 +167,13 @@ async def _list(world: World, case: Case, lookup: LookupModel, scope: Scope) -> 
         if stuck or world.clocks.monotonic() > until:
             return replace(seen, found=Found("failed", message=stuck or TOO_LONG))
     return Seen(Found("failed", message=TOO_LONG))
+
+
+def _patience(world: World, case: Case, until: float) -> Patience:
+    """As long as the list may take, and never past the deadline of the lookup."""
+    now = world.clocks.now()
+    left = min(PAGES_WITHIN, case.standing.deadlines.get("lookup", now + PAGES_WITHIN) - now)
+    return Patience(poll_of(case.contract), left, until)
 
 
 Reader = Callable[[Contract, LookupModel, Answer, Scope, datetime], Found]
@@ -205,7 +216,8 @@ def _fact(world: World, case: Case, lookup: LookupModel, index: int, seen: Seen,
     }
     match found.meaning:
         case "violation":
-            base |= {"meaning": "violation", "violation": {"why": "the lookup names another job than the one asked for"}}
+            said = contradiction("the lookup", found.differs, DIFFERS, salt=case.asked.salt)
+            base |= {"meaning": "violation", "violation": said}
         case "found":
             base |= {"meaning": "found", "job": found.job}
         case "page" if len(seen.candidates) == 1 and lookup.strength == "exact":

@@ -4,7 +4,8 @@
   between its answer and its entry; what the lost sending left is then known to nobody and stays where it is.
 * The steps ahead of a reading, a cancel or a collecting are done anew each time and have no entries of their own: what they saw
   stands in the entry of the call they were for. The first that is not `done` stops the stage, which has then learned nothing.
-* A step's pages are read to the end, within bounds of pages, bytes and time, and never twice over the same cursor.
+* A step's pages are read to the end, within bounds of pages, bytes and time, and never twice over the same cursor. One that is held
+  back (a quota, a throttling) is waited for, and none before it asked for again.
 * Saved values are payloads, never parts of an entry.
 """
 
@@ -12,9 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from activities.calling import read, recorded, sealed, unanswered
 from activities.case import Case
 from activities.ports import World
+from activities.recording import read, recorded, unanswered
+from activities.sealing import sealed
+from activities.waiting import Patience, poll_of
+from domain.contradictions import DIFFERS, contradiction
 from domain.errors import AddressError, RenderError
 from domain.evidence import Http, Json, StepSeen, Words, instant
 from domain.exchange import NoAnswer, Request
@@ -32,7 +36,7 @@ LEADS_BACK = "the pages lead back to one that was read"
 
 @dataclass(frozen=True)
 class StepDone:
-    """What one step came to. `saved` is there only where it is done."""
+    """What one step came to. `saved` is there only where it is done, `violation` only where it is one."""
 
     step: str
     meaning: Meaning
@@ -42,16 +46,12 @@ class StepDone:
     words: Words = field(default_factory=Words)
     delay_ms: int | None = None
     pages: int = 1
+    violation: dict[str, Json] = field(default_factory=dict[str, Json])
 
     @property
     def seen(self) -> StepSeen:
         """What is recorded of it in the entry of another call."""
         return StepSeen(step=self.step, word=self.word, pages=self.pages, http=self.http, words=self.words)
-
-    @property
-    def why(self) -> str:
-        """In words, for a violation."""
-        return f"step {self.step}: {self.words.reason or 'the answer is about something else than was asked'}"
 
 
 @dataclass(frozen=True)
@@ -100,20 +100,24 @@ async def run_step(world: World, case: Case, step: Step, scope: Scope, *, first:
     """Send one step's request, with its pages, and read it. `first`: its first request, where that was recorded before."""
     limit, until = step.pages.limit if step.pages else 1, world.clocks.monotonic() + PAGES_WITHIN.total_seconds()
     asked, trail, page = first, Trail(), _Page(StepRead("page"))
+    patience = Patience(poll_of(case.contract), PAGES_WITHIN, until)
     for index in range(limit):
         try:
             request = asked or await sealed(world, _rendered(case, step, scope, page, index))
         except (RenderError, AddressError) as error:
             return StepDone(step.step, "refused", UNRENDERABLE, words=Words(message=error.message), pages=index + 1)
         asked = None
-        page = await _ask(world, case, step, _at_page(step, scope, index, page.read.leads), request, page)
+        here, before = _at_page(step, scope, index, page.read.leads), page
+        page = await _ask(world, case, step, here, request, before)
+        while index and await patience.waits(world.clocks, page.read.word, page.read.delay_ms):
+            page = await _ask(world, case, step, here, request, before)
         if page.read.meaning != "page":
-            return _done(step, page, index + 1)
+            return _done(case, step, page, index + 1)
         if trail.leads_back(page.read.leads):
-            return _done(step, page, index + 1, LEADS_BACK)
+            return _done(case, step, page, index + 1, LEADS_BACK)
         if world.clocks.monotonic() > until:
             break
-    return _done(step, page, limit, TOO_LONG)
+    return _done(case, step, page, limit, TOO_LONG)
 
 
 @dataclass(frozen=True)
@@ -149,8 +153,11 @@ async def _ask(world: World, case: Case, step: Step, scope: Scope, request: Requ
     return _Page(found, http, request.url)
 
 
-def _done(step: Step, page: _Page, pages: int, stuck: str | None = None) -> StepDone:
+def _done(case: Case, step: Step, page: _Page, pages: int, stuck: str | None = None) -> StepDone:
     found = page.read
     words = Words(reason=stuck or found.reason, code=found.code, message=found.message, request_id=found.request_id)
     meaning = "again" if found.meaning == "page" else found.meaning
-    return StepDone(step.step, meaning, found.word, found.saved, page.http, words, found.delay_ms, pages)
+    violation = contradiction(f"step {step.step}: the answer", found.differs, f"step {step.step}: {DIFFERS}", salt=case.asked.salt)
+    return StepDone(
+        step.step, meaning, found.word, found.saved, page.http, words, found.delay_ms, pages, violation if meaning == "violation" else {}
+    )

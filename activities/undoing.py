@@ -14,20 +14,22 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from activities.calling import recorded, request_facts, sealed
 from activities.case import Case, call_id
+from activities.loading import needed, saved_by
 from activities.owning import append_as_owner, append_fact
 from activities.ports import World
+from activities.recording import recorded
+from activities.sealing import request_facts, sealed
 from activities.stepping import UNRENDERABLE
 from activities.veiling import hide
 from activities.waiting import again, next_instant
-from domain.errors import AddressError, NotFound, RenderError, StaleOwner
+from domain.answer_matching import answer_scope
+from domain.errors import AddressError, RenderError, StaleOwner, Unloadable
 from domain.evidence import Evidence, Http, Intent, Json, StepOutcome, Words, instant
 from domain.exchange import Answer, Request
 from domain.language.expressions import Scope
 from domain.lifecycle import undo_until
 from domain.polling import hint
-from domain.reading import answer_scope
 from domain.rendering import render
 from domain.standing import Leftover, Standing
 from domain.steps import token_of, undone, values_of
@@ -80,7 +82,7 @@ async def _undo(world: World, case: Case, left: Leftover, *, turn: int) -> Case:
     """One undo: intended, sent, read, recorded. One that can't be made is given up at once."""
     try:
         request = await sealed(world, await _request(world, case, left))
-    except (RenderError, AddressError, NotFound) as error:
+    except (RenderError, AddressError, Unloadable) as error:
         words = Words(message=error.message)
         return await _record(world, case, _outcome(world, left, "leftover", UNRENDERABLE, words=words), turn=turn)
     case, ours = await _intend(world, case, left, request, turn=turn)
@@ -100,7 +102,7 @@ async def _request(world: World, case: Case, left: Leftover) -> Request:
     if step is None or step.undo is None:
         raise RenderError(f"the contract has no undo for {left.step}")
     generation, token = left.generation, case.contract.create.token
-    values: dict[str, Json] = {name: values_of(await world.ledger.payload(ref.digest)) for name, ref in left.steps.items()}
+    values: dict[str, Json] = {name: values_of(await needed(world.ledger, ref.digest, saved_by(name))) for name, ref in left.steps.items()}
     ours = token_of(token.source, values) if token and token.source else case.token(generation)
     base = case.scope(
         call_id=call_id(case.record.stream, "undo", generation, left.step, left.saved.digest[:12] if left.saved else ""), token=ours

@@ -4,7 +4,8 @@
   memory; a worker that comes to it later finds what later calls need in the ledger, and looks through the kept answer again.
 * `veiled` is the one gate: whatever a provider did is recorded through `append_fact`, which calls it. It also gives the payload that keeps
   the hidden values of a job for later calls.
-* An answer in which something sensitive was found is not kept as a body, whatever `record.bodies` says.
+* An answer in which something sensitive was found, or what an earlier one gave stands in any spelling, is not kept as a body, whatever
+  `record.bodies` says.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from pydantic import BaseModel, JsonValue
 
 from activities.case import Case
 from activities.ports import World
+from domain.errors import NotFound, Tampered
 from domain.evidence import Fact, Ref, StepOutcome
 from domain.exchange import Answer, Exchange
 from domain.fingerprint import SALT_BYTES, sha256_hex
@@ -28,7 +30,7 @@ F = TypeVar("F", bound=Fact)
 
 
 def notice(case: Case, exchange: Exchange) -> bool:
-    """Remember what is sensitive in an answer; whether anything is."""
+    """Remember what is sensitive in an answer; whether anything is, and its body is not to be kept."""
     return isinstance(exchange.outcome, Answer) and _notice(case, exchange.outcome)
 
 
@@ -37,7 +39,12 @@ def _notice(case: Case, answer: Answer) -> bool:
         return False
     found = find(case.contract, answer, case.scope(call_id=case.record.stream))
     case.asked.hidden.remember(found)
-    return bool(found.texts) or not found.whole
+    return bool(found.texts) or not found.whole or (case.contract.record.bodies == "keep" and _tells(case, answer.body))
+
+
+def _tells(case: Case, body: bytes) -> bool:
+    """Whether a body holds what an earlier answer gave: the expressions of the contract find nothing in an error that quotes it."""
+    return Veil(bytes(SALT_BYTES), _texts(case), job_id=case.standing.job_id).stands_in(body)
 
 
 def hide(case: Case, model: M) -> M:
@@ -90,10 +97,11 @@ def _veil(case: Case, job: object) -> Veil:
 
 
 def _texts(case: Case) -> Iterator[str]:
-    yield from case.asked.hidden.texts
-    for found in case.asked.hidden.read.values():
+    # Copies: an answer may be looked through in a thread meanwhile.
+    yield from tuple(case.asked.hidden.texts)
+    for found in tuple(case.asked.hidden.read.values()):
         yield from found.texts
-    for one in case.asked.apart.values():
+    for one in tuple(case.asked.apart.values()):
         yield from one.texts()
 
 
@@ -103,7 +111,11 @@ async def _notice_kept(world: World, case: Case) -> None:
     for kept in (standing.verdict, standing.renewed):
         ref = None if kept is None else kept.observed
         if ref is not None and ref.digest not in hidden.read and ref.digest in standing.apart:
-            answer = kept_answer(await world.ledger.payload(ref.digest))[1]
+            try:
+                answer = kept_answer(await world.ledger.payload(ref.digest))[1]
+            except (NotFound, Tampered):
+                hidden.blind = True  # what nobody can look through any more may have held anything
+                continue
             hidden.read[ref.digest] = await asyncio.to_thread(find, case.contract, answer, case.scope(call_id=case.record.stream))
         if ref is not None and ref.digest in hidden.read:
             hidden.blind = hidden.blind or not hidden.read[ref.digest].whole

@@ -1,13 +1,17 @@
 """When the next attempt is due, and what a person reads until then.
 
 The ledger keeps the schedule (`next_at`), so a restarted worker keeps it too. A short wait is held inside the activity; a long one
-is handed back to the server, which keeps the timer while the worker keeps nothing.
+is handed back to the server, which keeps the timer while the worker keeps nothing. In the middle of a list there is something to keep,
+the pages that were read: there the wait is held, as long as the list may take.
 """
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from activities.case import Case
+from activities.ports import Clocks
 from domain.contract import Contract
 from domain.language.stages import Poll
 from domain.polling import LONGEST, next_delay
@@ -25,6 +29,39 @@ class Holding:
     def full(self) -> bool:
         """No further attempt may hold."""
         return self.held >= self.slots // 2
+
+
+HELD_BACK: Final = frozenset({"quota", "throttled"})
+"""Words of a page that was not given, and will be if it is asked for later."""
+_LEAST: Final = timedelta(seconds=1)
+"""What each wait takes of the patience at least, so that a provider that says "at once" is not asked without end."""
+
+
+@dataclass
+class Patience:
+    """How long a walk over pages may wait, in all, for those that are held back: only they are asked for again, and none before.
+
+    A list that is longer than a quota would never be read otherwise: each time, its first pages would use up what there is.
+    `until`: when the walk has to be over, by the monotonic clock.
+    """
+
+    poll: Poll
+    left: timedelta
+    until: float
+    tries: int = 0
+
+    async def waits(self, clocks: Clocks, word: str, hint_ms: int | None) -> bool:
+        """Wait for a page of that word; False, at once, where it is not to be waited for."""
+        if word not in HELD_BACK:
+            return False
+        now, self.tries = clocks.now(), self.tries + 1
+        hint = None if hint_ms is None else timedelta(milliseconds=hint_ms)
+        delay = next_delay(self.poll, hint=hint, attempt=self.tries, seed="page", now=now, deadline=now + LONGEST)
+        if max(delay, _LEAST) > self.left or clocks.monotonic() + delay.total_seconds() > self.until:
+            return False
+        self.left -= max(delay, _LEAST)
+        await asyncio.sleep(delay.total_seconds())
+        return True
 
 
 def due_in(standing: Standing, now: datetime) -> timedelta:

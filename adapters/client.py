@@ -138,12 +138,13 @@ class Sakshi:
     async def continue_(self, stream: str) -> bool:
         """Start a new workflow for a stream that has none. False if it will wait, because the ledger lost entries.
 
-        Raises Refused if the operation has ended or its workflow runs, Unreachable.
+        Raises Refused if nothing is left to be done, as the operation has ended, or its workflow runs; Unreachable.
         """
         from adapters.workflow_starts import start_again
+        from domain.lifecycle import next_step
 
         record = await self.ledger.record(stream)
-        if record.standing.final:
+        if next_step(record.standing).name == "done":
             raise Refused(f"{stream} has ended: {record.standing.state}", hint=f"python starter.py status {stream}")
         return await start_again(await self.temporal(), self.ledger, record)
 

@@ -8,7 +8,6 @@
 import difflib
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -18,6 +17,7 @@ from typing import Final
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from adapters.regular_files import first_bytes
 from adapters.strict_yaml import Bounds, Parsed, read_yaml
 from domain.cases.checking import check_cases
 from domain.cases.models import Cases
@@ -71,7 +71,10 @@ class ContractFolder:
 
 def load(path: Path) -> Contract:
     """The contract of one file. Raises NotFound, BadContract."""
-    parsed = parse(path)
+    return _contract(path, parse(path))
+
+
+def _contract(path: Path, parsed: Parsed) -> Contract:
     if holes := holes_in(parsed.document, file=str(path), positions=parsed.positions):
         raise BadContract(holes)
     contract = parse_contract(parsed.document, file=str(path), positions=parsed.positions)
@@ -102,7 +105,10 @@ def is_cases(path: Path) -> bool:
 
 def load_cases(path: Path) -> Cases:
     """The cases of one file. Raises NotFound, BadContract."""
-    parsed = parse(path)
+    return _cases(path, parse(path))
+
+
+def _cases(path: Path, parsed: Parsed) -> Cases:
     return validated(Cases, parsed.document, file=str(path), positions=parsed.positions)
 
 
@@ -124,8 +130,8 @@ def check(path: Path, today: date) -> list[Finding]:
 def check_file(path: Path, today: date) -> FileChecked:
     """The same, with what was run. A file that can't be read is a finding of its own, and hides no other."""
     try:
-        positions = parse(path).positions
-        contract = load(path)
+        parsed = parse(path)
+        contract, positions = _contract(path, parsed), parsed.positions
     except BadInput as error:
         return FileChecked(str(path), _unread(path, error))
     beside = cases_beside(path)
@@ -133,8 +139,8 @@ def check_file(path: Path, today: date) -> FileChecked:
         advice = [Problem((), f"cases beside it, in {beside.name}", "no-cases")]
         return FileChecked(str(path), found_in(contract, today, str(path), positions, advice))
     try:
-        placed = parse(beside).positions
-        cases = load_cases(beside)
+        parsed = parse(beside)
+        cases, placed = _cases(beside, parsed), parsed.positions
     except BadInput as error:
         return FileChecked(str(path), found_in(contract, today, str(path), positions) + _unread(beside, error))
     checked = check_cases(contract, cases)
@@ -149,16 +155,13 @@ def _unread(path: Path, error: BadInput) -> list[Finding]:
 
 def parse(path: Path) -> Parsed:
     """One file as JSON. Raises NotFound, BadContract."""
-    return parse_yaml(_bytes(path), str(path))
+    return parse_yaml(content(path), str(path))
 
 
-def _bytes(path: Path) -> bytes:
-    """What a file holds, as far as it is looked at. What is no file (a pipe, a device) might never end, or never begin."""
+def content(path: Path) -> bytes:
+    """What a file holds, as far as it is looked at. Raises NotFound."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise NotFound(f"cannot read {path}: it is no regular file")
-            return stream.read(MAX_BYTES + 1)
+        return first_bytes(path, MAX_BYTES + 1)
     except OSError as error:
         raise NotFound(f"cannot read {path}: {error.strerror}") from None
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from adapters.addresses import Origin
 from adapters.credential_records import MAX_RECORD, Credential, parse_credential
+from adapters.regular_files import first_bytes
 from domain.errors import CredentialError
 
 PREFIX = "SAKSHI_CREDENTIAL_"
@@ -102,17 +103,14 @@ class Credentials:
     def _text(self, name: str) -> str:
         text = _content(self._path(name))
         if text is None:
-            raise CredentialError(f"credential {name} cannot be read", hint="it must be a readable file of UTF-8 text")
+            raise CredentialError(f"credential {name} cannot be read", hint="it must be a readable regular file of UTF-8 text")
         return text
 
 
 def _content(path: Path) -> str | None:
     """None instead of an error: a decoding error holds the bytes that it failed on."""
     try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            return file.read(MAX_RECORD + 1).decode("utf-8")
+        return first_bytes(path, MAX_RECORD + 1).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
 

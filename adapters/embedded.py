@@ -10,13 +10,14 @@
 import asyncio
 import json
 import os
+import random
 import secrets
 import shutil
 import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -29,7 +30,10 @@ from domain.errors import BadInput, Refused, SakshiError, Unreachable
 Say = Callable[[str], None]
 NAMES = ("temporal", "simulator", "worker")
 PORTS = ("temporal", "ui", "simulator")
-START_WITHIN = 30.0
+START_WITHIN = 120.0
+_LASTING_PORTS = range(20_000, 32_768)
+"""Below those that kernels give to whoever asks for any: one of those would be somebody's before the part that it is for has come up, or
+while the stack is stopped."""
 RESTARTS, RESTARTS_WITHIN = 5, 60.0
 SIMULATOR_CREDENTIAL = "sim"
 TUNED = (
@@ -58,7 +62,8 @@ class EmbeddedStack:
         for name, component in before.components.items():
             if await stop_leftover(component.pid, component.identity):
                 self._say(f"stopped a {name} that an earlier stack left behind")
-        self._ports = {name: _free_port(before.ports.get(name)) for name in PORTS}
+        for name in PORTS:
+            self._ports[name] = free_port(before.ports.get(name), taken=self._ports.values())
         self._write(ready=False)
         await self._launch("temporal")
         await self._launch("simulator")
@@ -225,9 +230,10 @@ def _runs_already(home: Path) -> SakshiError:
     )
 
 
-def _free_port(wanted: int | None) -> int:
-    for port in (wanted, 0):
-        if port is None:
+def free_port(wanted: int | None = None, *, taken: Collection[int] = ()) -> int:
+    """A port of loopback that nobody has, and that nobody is given who asks for any. Raises Unreachable."""
+    for port in (wanted, *random.sample(_LASTING_PORTS, 20), 0):
+        if port is None or port in taken:
             continue
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -30,12 +30,13 @@ from adapters.sql_books import LedgerBooks
 from adapters.verifying import kept_body
 from domain.chain import Entry
 from domain.contract import Contract
-from domain.errors import BadInput, NotFound
+from domain.errors import BadContract, BadInput, NotFound, Tampered, Unloadable, fault_of
 from domain.evidence import Json, instant_text
 from domain.fingerprint import mark, token_digest
 from domain.language.loading import contract_from_canonical
 
 BODIES = "bodies"
+PINNED = "the contract it was pinned to"
 _BODY = re.compile(r"[0-9a-f]{64}\.bin")
 _CHUNK = 1024 * 1024
 
@@ -51,11 +52,11 @@ class Escalated:
 
 
 async def dossier_of(ledger: Ledger, books: LedgerBooks, stream: str, at: datetime) -> Dossier:
-    """All that the record says of an operation. Raises UnknownStream."""
+    """All that the record says of an operation. Raises UnknownStream, Unloadable."""
     record = await ledger.record(stream)
     entries = await ledger.entries(stream)
     verification = await books.verify(stream)
-    contract = contract_from_canonical(await ledger.contract(record.standing.opened.contract_digest))
+    contract = await _contract(ledger, record)
     fault = None if verification.fault is None else f"entry {verification.fault.seq}: {verification.fault.what}"
     return Dossier(
         made_at=at,
@@ -69,12 +70,22 @@ async def dossier_of(ledger: Ledger, books: LedgerBooks, stream: str, at: dateti
     )
 
 
+async def _contract(ledger: Ledger, record: Record) -> Contract:
+    """The contract, by which everything on the pages is read."""
+    digest = record.standing.opened.contract_digest
+    hint = f"no page can be made without it; python starter.py evidence {record.stream} --json has every entry"
+    try:
+        return contract_from_canonical(await ledger.contract(digest))
+    except (NotFound, Tampered, BadContract) as error:
+        raise Unloadable(PINNED, fault_of(error), digest=digest, hint=hint) from None
+
+
 async def _sendings(ledger: Ledger, record: Record, contract: Contract, entries: list[Entry]) -> tuple[Sending, ...]:
     """What the provider can find each generation by: the token, and the mark where the contract plants it."""
     opened = record.standing.opened
     try:
         salt = await ledger.payload(opened.salt.digest)
-    except NotFound:  # erased, and with it all that was made from it
+    except (NotFound, Tampered):  # erased, and with it all that was made from it; or not to be relied on
         salt = None
     names = {"ledger_id": ledger.ledger_id, "operation": record.stream, "fingerprint": opened.fingerprint}
     planted = "${mark}" in json.dumps(contract.create.request.model_dump(mode="json"))

@@ -11,13 +11,13 @@ import hashlib
 import io
 import os
 import secrets
-import stat
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
+from adapters.regular_files import opened_regular
 from adapters.result_store import ObstoreResults
 from domain.contract import Contract, File
 from domain.errors import BadInput, NotFound, Tampered
@@ -122,7 +122,7 @@ async def taken_in(
         await intake.forget()
 
 
-class _Regular:
+class _Unchanging:
     """A file that is open, and must not change until it was read."""
 
     def __init__(self, name: str, handle: int) -> None:
@@ -147,18 +147,13 @@ class _Regular:
 @contextmanager
 def opened(name: str, path: Path) -> Generator[Source]:
     """A regular file, open for reading. Raises BadInput."""
-    try:
-        # Without O_NONBLOCK, opening a pipe waits for whoever would write to it.
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "not a path"
-        raise BadInput(f"the file {name} can't be read: {str(path)[:200]!r}: {why}", hint=f"--file {name}=PATH") from None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise BadInput(f"the file {name} must be a regular file, and {str(path)[:200]!r} is none", hint=f"--file {name}=PATH")
-        yield _Regular(name, handle)
-    finally:
-        os.close(handle)
+    with ExitStack() as stack:
+        try:
+            handle = stack.enter_context(opened_regular(path))
+        except OSError as error:
+            why = f"{str(path)[:200]!r}: {error.strerror}"
+            raise BadInput(f"the file {name} can't be read: {why}", hint=f"--file {name}=PATH") from None
+        yield _Unchanging(name, handle)
 
 
 def _next(name: str, wanted: File, source: Source, measurer: Measurer) -> bytes:

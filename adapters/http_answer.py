@@ -15,12 +15,13 @@ import httpcore
 import httpx
 
 from adapters.credential_records import Secret
-from adapters.http_auth import mask, mask_bytes
 from adapters.http_body import Undecodable, decoder_for, raw_limit
 from adapters.http_pace import Turnstile
+from adapters.masking import mask, mask_bytes
 from domain.bodies import header
 from domain.exchange import Answer, CallPolicy, Fault, NoAnswer
 
+_MASKED_IN_THREAD_FROM = 64 * 1024
 _SLOW = (TimeoutError, httpcore.TimeoutException, httpx.TimeoutException)
 _CUT = (httpcore.NetworkError, httpcore.ProtocolError, httpx.TransportError)
 
@@ -60,7 +61,10 @@ class StreamedAnswer:
         url: str = "",
     ) -> None:
         self.url = url
-        headers = ((name.decode("latin-1").lower(), mask(secrets, value.decode("latin-1"))) for name, value in response.headers.raw)
+        # A name is the provider's too, and some of those that are recorded begin as it likes.
+        headers = (
+            (mask(secrets, name.decode("latin-1").lower()), mask(secrets, value.decode("latin-1"))) for name, value in response.headers.raw
+        )
         self.answer = Answer(response.status_code, tuple(headers))
         self.began = began
         self.fault: Fault | None = None
@@ -94,7 +98,9 @@ class StreamedAnswer:
                 body += piece
         finally:
             await self.aclose()
-        return replace(self.answer, body=self.masked(bytes(body)), fault=self.fault)
+        raw = bytes(body)
+        masked = self.masked(raw) if len(raw) < _MASKED_IN_THREAD_FROM else await asyncio.to_thread(self.masked, raw)
+        return replace(self.answer, body=masked, fault=self.fault)
 
     async def refuse_oversized(self) -> None:
         """Do not begin a body that announces more than the limit."""

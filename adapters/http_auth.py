@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TypeVar, assert_never
 from urllib.parse import quote
 
@@ -20,12 +19,11 @@ from adapters import oauth, sigv4
 from adapters.addresses import Origin
 from adapters.credential_records import Credential, Scheme, Secret
 from adapters.credentials import Credentials
+from adapters.masking import MASKED_FROM
 from domain.errors import CredentialError
 from domain.exchange import AuthUse
 
 _HOLE = re.compile(r"\$\$\{|\$\{secret\.([a-z0-9_]{1,64})\}")
-MASKED_FROM = 8
-"""A secret shorter than this is not looked for in answers: it would be found in ordinary words."""
 T = TypeVar("T")
 
 
@@ -90,9 +88,7 @@ def apply(
             token = _value(read(use.credential, "bearer"))
             return Applied((("Authorization", Secret(f"Bearer {token}")),), secrets=(Secret(token),))
         case "basic":
-            pair, password = _pair(read(use.credential, "basic"))
-            encoded = base64.b64encode(pair.encode()).decode("ascii")
-            return Applied((("Authorization", Secret(f"Basic {encoded}")),), secrets=(Secret(encoded), Secret(password)))
+            return _basic(*_pair(read(use.credential, "basic")))
         case "headers":
             values = _values(use, lambda name: _value(read(name, "header")))
             headers = tuple((key, Secret(_expand(text, values))) for key, text in use.templates)
@@ -114,74 +110,11 @@ def apply(
             assert_never(use.kind)
 
 
-def mask(secrets: tuple[Secret, ...], text: str) -> str:
-    """The text with every secret replaced, in whatever form it was written: providers echo what they were sent."""
-    return mask_bytes(secrets, text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
-
-
-def mask_bytes(secrets: tuple[Secret, ...], body: bytes) -> bytes:
-    """`mask` for a body. The length stays as it was."""
-    for text in (secret.reveal() for secret in secrets if len(secret.reveal()) >= MASKED_FROM):
-        raw = text.encode()
-        if any(escape in body for escape in _ESCAPES):
-            body = _without(text, body)
-        elif raw in body:
-            body = body.replace(raw, b"*" * len(raw))
-    return body
-
-
-_ESCAPES = (b"\\", b"%", b"&")
-_HEAD = 64
-"""So many characters are looked for at once; a token may have thousands, and what follows is compared one by one."""
-
-
-def _without(text: str, body: bytes) -> bytes:
-    """The body without the secret, however it is written."""
-    kept: list[bytes] = []
-    done = 0
-    for found in _written(text[:_HEAD]).finditer(body):
-        end = found.end()
-        for letter in text[_HEAD:]:
-            more = _letter(letter).match(body, end)
-            if more is None:
-                break
-            end = more.end()
-        else:
-            if found.start() >= done:
-                kept += [body[done : found.start()], b"*" * (end - found.start())]
-                done = end
-    return b"".join((*kept, body[done:])) if done else body
-
-
-def _written(text: str) -> re.Pattern[bytes]:
-    """A secret with each character in any form that survives decoding: JSON's escapes, percent-encoding, HTML's references.
-
-    JSON is decoded after masking, and many encoders escape `/`, `+` and `=`: what was not masked as written would be recorded as meant.
-    """
-    return re.compile(b"".join(map(_forms, text)))
-
-
-@lru_cache(maxsize=512)
-def _letter(letter: str) -> re.Pattern[bytes]:
-    return re.compile(_forms(letter))
-
-
-@lru_cache(maxsize=512)
-def _forms(letter: str) -> bytes:
-    units = letter.encode("utf-16-be")
-    forms: list[bytes] = []  # escaped ones first: half of an escape must not be left behind
-    forms.append(b"".join(rb"\\+u(?i:%02x%02x)" % (units[index], units[index + 1]) for index in range(0, len(units), 2)))
-    forms.append(b"".join(b"%%(?i:%02x)" % byte for byte in letter.encode()))
-    forms.append(b"&#(?:0*%d|(?i:x0*%x));" % (ord(letter), ord(letter)))
-    if letter in '"\\/':
-        forms.append(rb"\\+" + re.escape(letter.encode()))
-    if letter in _NAMED:
-        forms.append(b"&%s;" % _NAMED[letter])
-    forms.append(re.escape(letter.encode()))
-    return b"(?:" + b"|".join(forms) + b")"
-
-
-_NAMED = {"&": b"amp", "<": b"lt", ">": b"gt", '"': b"quot", "'": b"apos"}
+def _basic(pair: str, password: str) -> Applied:
+    encoded = base64.b64encode(pair.encode()).decode("ascii")
+    # Where the password is short or a mere filler, the user name is the key.
+    key = password if len(password) >= MASKED_FROM else pair.partition(":")[0]
+    return Applied((("Authorization", Secret(f"Basic {encoded}")),), secrets=(Secret(encoded), Secret(pair), Secret(key)))
 
 
 def _values(use: AuthUse, value_of: Callable[[str], str]) -> dict[str, str]:

@@ -193,7 +193,8 @@ def _given(answer: Answer) -> dict[str, object]:
 
 def _is_code(code: str, client: OAuthClient, refresh: Secret | None) -> bool:
     """Whether it can be shown: a secret may be of the same shape, and whoever was sent one may send it, or a part of it, back."""
-    sent = [secret.reveal() for secret in (client.client_secret, refresh) if secret is not None] + [text for _, text in client.parameters]
+    secrets = [secret.reveal() for secret in (client.client_secret, refresh) if secret is not None]
+    sent = [text.lower() for text in (*secrets, *(text for _, text in client.parameters))]  # a code is in small letters
     return bool(_CODE.fullmatch(code)) and not any(secret in code or (len(code) >= _TELLING and code in secret) for secret in sent)
 
 

@@ -1,7 +1,7 @@
 """Where ledger and Temporal do not know the same operations, and what to do about each.
 
 * *Orphan*: not ended, and no workflow runs: never started, terminated, or Temporal lost its database. Nothing is lost and nothing
-  goes on, until `run --continue` starts another workflow.
+  goes on, until `run --continue` starts another workflow. So is one that has ended and whose steps left something that nobody takes back.
 * *Behind*: a workflow remembers entries that the ledger lacks: the ledger was restored from an older copy, or cut. It sends nothing.
 * *Stranger*: Temporal has a workflow and the ledger has no such stream: the ledger was lost, or is another one.
 """
@@ -24,18 +24,20 @@ from adapters.witnesses import witnesses
 from adapters.workflow_starts import lost_entries
 from domain.errors import Unreachable
 from domain.evidence import bounded, instant_text
+from domain.lifecycle import next_step
 from domain.messages import OPERATION_WORKFLOW
 
 AT_ONCE = 16
 CLOSED_LOOKED_AT = 1000
 """How many of the newest closed workflows are compared with the ledger; of those that run, all are."""
 
+LEFT = "the operation has ended, and what its steps left at the provider is still to be taken back"
 _OURS = f"WorkflowType = '{OPERATION_WORKFLOW}'"
 
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A stream that has not ended and has no workflow."""
+    """A stream for which something is still to be done, and that has no workflow."""
 
     row: StreamRow
     since: str
@@ -75,7 +77,7 @@ async def survey(client: Client, ledger: SqlLedger, books: LedgerBooks, *, tenan
 async def _orphans(client: Client, books: LedgerBooks, tenant: str | None) -> AsyncIterator[Orphan]:
     after: str | None = None
     while True:
-        rows, after = await books.list(final=False, tenant=tenant, limit=200, after=after)
+        rows, after = await books.list(undone=True, tenant=tenant, limit=200, after=after)
         for some in _pieces(rows):
             for found in await asyncio.gather(*(_orphan(client, row) for row in some)):
                 if found is not None:
@@ -86,13 +88,15 @@ async def _orphans(client: Client, books: LedgerBooks, tenant: str | None) -> As
 
 async def _orphan(client: Client, row: StreamRow) -> Orphan | None:
     """Asked of the workflow itself: the index of workflows lags behind."""
+    if next_step(row.standing).name == "done":
+        return None
     found = await described(client, row.stream)
     if found is None:
         return Orphan(row, row.updated_at, _unknown_to_temporal(row))
     if found.status is WorkflowExecutionStatus.RUNNING:
         return None
     since = instant_text(found.close_time) if found.close_time else row.updated_at
-    return Orphan(row, since, await _ended(client, found))
+    return Orphan(row, since, LEFT if row.standing.final else await _ended(client, found))
 
 
 def _unknown_to_temporal(row: StreamRow) -> str:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, func, select, tuple_
+from sqlalchemy import Connection, func, or_, select, tuple_
 
 from adapters import sql_writing
 from adapters.sql_ledger import SqlLedger, reading
@@ -55,19 +55,22 @@ class LedgerBooks:
         state: str | None = None,
         attention: bool | None = None,
         tenant: str | None = None,
-        final: bool | None = None,
+        undone: bool = False,
         limit: int = 50,
         after: str | None = None,
     ) -> tuple[list[StreamRow], str | None]:
-        """Rows, those first that changed last, and where to go on (None: that was all). `after` is such a mark."""
+        """Rows, those first that changed last, and where to go on (None: that was all). `after` is such a mark.
+
+        `undone`: only those for which something is still to be done; of those that have ended, such as may have left something.
+        """
         query = select(streams).order_by(streams.c.updated_at.desc(), streams.c.stream.desc()).limit(limit + 1)
         if state is not None:
             query = query.where(streams.c.state == plain(state))
         if attention is not None:
             waits = streams.c.attention_since
             query = query.where(waits.is_not(None) if attention else waits.is_(None))
-        if final is not None:
-            query = query.where(streams.c.state.in_(FINAL) if final else streams.c.state.not_in(FINAL))
+        if undone:
+            query = query.where(or_(streams.c.state.not_in(FINAL), streams.c.standing.contains('"leftovers":[{', autoescape=True)))
         if tenant is not None:
             query = query.where(streams.c.tenant == plain(tenant))
         if after is not None:

@@ -4,12 +4,17 @@
 * What was committed is on disk: `synchronous=FULL`, `synchronous_commit=on`, whatever the server's default is.
 * SQLite has one writing connection, waited for in turn, and readers beside it, which WAL never blocks. It is driven by its own
   threads: a transaction is one trip there and back, where an asynchronous driver would make one for each statement.
+* What was taken away is nowhere in SQLite's files: what is freed is overwritten (`secure_delete`), and the WAL, which holds it as it was
+  written, is emptied before the caller is told. A reader in the way puts that off to a later write, and nothing else. PostgreSQL keeps
+  it until its vacuum and its own WAL have passed over it, which is its owner's business (docs/operating.md).
 * No error of a driver leaves this package: its text may name a host, a role, or the values of a statement.
 """
 
 import asyncio
+import logging
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
@@ -24,11 +29,28 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState, QueuePool
 
 from domain.errors import BadInput, Unreachable
 
+_log = logging.getLogger("sakshi.ledger")
 T = TypeVar("T")
 BUSY_S = 30.0
 READERS = 4
 WRITE, READ = "BEGIN IMMEDIATE", "BEGIN"
-_PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON", "trusted_schema = OFF")
+_PRAGMAS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "recursive_triggers = ON",
+    "trusted_schema = OFF",
+    "secure_delete = ON",
+)
+_EMPTY_WAL = "PRAGMA wal_checkpoint(TRUNCATE)"
+EMPTYING_MS = 100
+EMPTYING_EVERY_S = 1.0
+_TOOK_AWAY = "sakshi_took_away"
+
+
+def took_away(connection: Connection) -> None:
+    """Say that this transaction takes bytes away."""
+    connection.info[_TOOK_AWAY] = True
 
 
 class BareError(Exception):
@@ -107,11 +129,15 @@ class SqliteEngines:
         self._writes = ThreadPoolExecutor(1, thread_name_prefix="ledger-writes")
         self._reads = ThreadPoolExecutor(READERS, thread_name_prefix="ledger-reads")
         self.dialect = self._writer.dialect
+        self._in_wal = False
+        self._tried = -EMPTYING_EVERY_S
 
     async def writing(self, body: Callable[[Connection], T]) -> T:
         def run() -> T:
             with self._writer.connect() as connection:
-                return body(connection)
+                value = body(connection)
+                self._empty_wal(connection)
+                return value
 
         return await asyncio.get_running_loop().run_in_executor(self._writes, run)
 
@@ -121,6 +147,21 @@ class SqliteEngines:
                 return body(connection)
 
         return await asyncio.get_running_loop().run_in_executor(self._reads, run)
+
+    def _empty_wal(self, connection: Connection) -> None:
+        """If it may hold what was taken away. The transaction is committed: nothing that goes wrong here is its failure."""
+        self._in_wal = connection.info.pop(_TOOK_AWAY, False) or self._in_wal
+        if not self._in_wal or time.monotonic() < self._tried + EMPTYING_EVERY_S:
+            return
+        driver = cast("sqlite3.Connection", connection.connection.driver_connection)
+        try:
+            driver.execute(f"PRAGMA busy_timeout = {EMPTYING_MS}")
+            self._in_wal = bool(driver.execute(_EMPTY_WAL).fetchone()[0])
+        except sqlite3.Error:
+            _log.warning("the WAL of the ledger cannot be emptied: what was taken away stands there until a later write, or the last close")
+        finally:
+            driver.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
+        self._tried = time.monotonic() if self._in_wal else -EMPTYING_EVERY_S
 
     async def dispose(self) -> None:
         for threads, engine in ((self._writes, self._writer), (self._reads, self._reader)):

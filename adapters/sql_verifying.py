@@ -22,20 +22,21 @@ from sqlalchemy.exc import OperationalError
 from adapters.sql_projection import Columns, columns_of, plain, unknown_stream
 from adapters.sql_tables import contracts, entries, payloads, streams
 from domain.chain import read_entry
-from domain.chain_verifying import Fault, Stored, evidence_of, verify_chain
+from domain.chain_verifying import Fault, Stored, verify_chain
 from domain.errors import Tampered
 from domain.evidence import Opened
 from domain.fingerprint import sha256_hex
 from domain.folding import apply, opened_standing
 from domain.messages import Known
+from domain.references import references
 from domain.standing import Standing
-from domain.whole_entries import references
 
 T = TypeVar("T")
 PIECE = 1000
 AT_ONCE = 100
 """Streams that share their statements, and one consistent state of the ledger."""
 UNREADABLE = "is no evidence that this version knows"
+UNOPENED = "does not open the stream"
 
 _Heads = dict[str, tuple[int, str]]
 _Which = Callable[[ColumnElement[str]], ColumnElement[bool]]
@@ -173,7 +174,7 @@ def _walk(connection: Connection, ledger_id: str, which: _Which, walks: dict[str
 
 def _verified(connection: Connection, which: _Which, walks: Mapping[str, _Walk], heads: _Heads) -> list[Verification]:
     """Hold what the entries say against rows, contracts and payloads."""
-    contracts_seen: dict[str | None, Fault | None] = {None: Fault(0, "entry 0 does not open the stream")}
+    contracts_seen: dict[str | None, Fault | None] = {None: Fault(0, f"entry 0 {UNOPENED}")}
     for stream, walk in walks.items():
         if walk.last is None:
             walk.fault = Fault(0, "the stream has no entries")
@@ -212,11 +213,12 @@ def _rebuild(connection: Connection, ledger_id: str, stream: str, *, repair: boo
     walk = _Walk()
     fold: list[Standing] = []
     rows = connection.execute(_ROWS.where(entries.c.stream == plain(stream)))
-    fault = verify_chain(ledger_id, stream, _folded(walk.over(rows), fold), heard=walk.heard)
+    fault = verify_chain(ledger_id, stream, _folded(walk, rows, fold), heard=walk.heard)
     if walk.last is None and found is None:
         raise unknown_stream()
-    if fault is not None or walk.last is None or walk.unreadable is not None:
-        at, what = (fault.seq, fault.what) if fault else (walk.unreadable or 0, UNREADABLE)
+    if fault is not None or walk.last is None or walk.unreadable is not None or not fold:
+        unread = (walk.unreadable, UNREADABLE) if walk.unreadable is not None else (0, UNOPENED)
+        at, what = (fault.seq, fault.what) if fault else unread
         raise Tampered(f"{stream}, entry {at}: {what}", hint="a row is rebuilt only from a chain that holds")
     rebuilt = columns_of(stream, fold[0], seq=walk.last.seq, head=walk.last.hash, updated_at=walk.last.at)
     stored = {} if found is None else {str(name): value for name, value in found.items()}
@@ -263,18 +265,18 @@ def _bytes(stored: object) -> bytes:
     return str(stored).encode("utf-8", "surrogatepass")
 
 
-def _folded(rows: Iterator[Stored], fold: list[Standing]) -> Iterator[Stored]:
+def _folded(walk: _Walk, rows: Iterable[Sequence[Any]], fold: list[Standing]) -> Iterator[Stored]:
     """Rows as they come, and in `fold` the standing after the newest that `verify_chain` has passed."""
-    for row in rows:
+    for row in walk.over(rows):
         yield row
-        # Reached only when the next row is asked for: this one has held.
-        evidence = evidence_of(row)
-        if evidence is None:
+        # Reached only when the next row is asked for: this one has held, and the walk has heard whether its evidence is known.
+        if walk.unreadable is not None:
             continue
-        if row.seq == 0 and isinstance(evidence, Opened):
-            fold[:] = [opened_standing(evidence)]
-        elif fold:
-            fold[0] = apply(fold[0], read_entry(prev=row.prev, hash=row.hash, raw=row.raw))
+        entry = read_entry(prev=row.prev, hash=row.hash, raw=row.raw)
+        if fold:
+            fold[0] = apply(fold[0], entry)
+        elif row.seq == 0 and isinstance(evidence := entry.evidence, Opened):
+            fold.append(opened_standing(evidence))
 
 
 def _projection_fault(last: Stored, row: object) -> Fault | None:

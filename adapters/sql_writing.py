@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, LargeBinary, bindparam, insert, literal, or_, select, update
 
 from activities.ports import Decide, OpenedStream, Opening, Owner, Record
+from adapters.sql_dialects import took_away
 from adapters.sql_growing import Growth, RowIsHeld, Written, insert_entries, waits
 from adapters.sql_prepared import Prepared
 from adapters.sql_projection import (
@@ -126,6 +127,7 @@ def erase(connection: Connection, ledger_id: str, stream: str, erased: Erased) -
 
 
 def _take_away(connection: Connection, stream: str, refs: Sequence[str], at: datetime) -> None:
+    took_away(connection)
     for ref in refs:
         connection.execute(_ERASE, {"of": stream, "ref": ref, "bytes": None, "erased_at": instant_text(at)})
 

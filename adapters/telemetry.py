@@ -1,14 +1,14 @@
 """Logs: one event a line, JSON or text, and nothing in them that is a secret.
 
-* Redaction is the last processor before rendering and knows names and shapes, not values: what is called like a secret, or
-  looks like an authorization, is replaced wherever it stands.
+* Redaction is the last processor before rendering and knows names and shapes, not values: what is called like a secret, in an event or
+  within a text, or looks like an authorization, is replaced wherever it stands. Addresses lose their query and who calls them.
 * Libraries that log what they put on the wire are kept silent.
 """
 
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping
 from typing import Literal, cast
 
 import structlog
@@ -16,15 +16,26 @@ from structlog.typing import EventDict, Processor
 
 SILENT = ("httpx", "httpcore", "hpack", "h11", "asyncpg", "sqlalchemy.engine", "urllib3", "filelock", "botocore", "oauthlib")
 REDACTED = "[redacted]"
-_NAMES = re.compile(
-    r"authorization|cookie|password|passwd|secret|credential_value|api[_-]?key|\btoken\b|private[_-]?key|signature", re.IGNORECASE
+_CALLED = (
+    r"authorization|cookie|password|passwd|passphrase|secret|credential_value|api[_-]?key|access[_-]?key|private[_-]?key|signature"
+    r"|token(?:[_-]?value)?(?![a-z0-9_])"
 )
+_NAMES = re.compile(_CALLED, re.IGNORECASE)
 _SHAPES = re.compile(
     r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"
-    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+    r"|(?<=://)[^/\s@]+(?=@)"
+    r"|(?<=\?)(?<!\s\?)[^\s?&=]{1,256}=[^\s\"'<>]*"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
     re.DOTALL,
 )
+_NAMED = re.compile(
+    r"""((?:authorization|cookie)["']?\s*[=:]\s*["']?)[^"'\r\n]+"""
+    rf"""|((?:{_CALLED})["']?\s*(?:=\s*|:))(?:"[^"]*"|'[^']*'|[^\s"'&,;)}}\]]+)"""
+    rf"""|((?:{_CALLED})["']?\s*:\s+)(?:"[^"]*"|'[^']*'|(?=[^\s\d]*\d)[^\s"'&,;)}}\]]{{8,}})""",
+    re.IGNORECASE,
+)
+"""In prose a colon may follow any of these words: what looks like a word after it is one."""
 MAX_DEPTH = 8
 
 
@@ -36,16 +47,22 @@ def redact(_: object, __: str, event: EventDict) -> EventDict:
 def _clean(value: object, depth: int) -> object:
     if depth > MAX_DEPTH:
         return REDACTED
-    if isinstance(value, MutableMapping):
-        named = cast("MutableMapping[object, object]", value)
-        return {name: REDACTED if _NAMES.search(str(name)) else _clean(part, depth + 1) for name, part in named.items()}
+    if isinstance(value, Mapping):
+        named = cast("Mapping[object, object]", value)
+        return {_text(name): REDACTED if _NAMES.search(str(name)) else _clean(part, depth + 1) for name, part in named.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_clean(part, depth + 1) for part in cast("list[object]", value)]
-    if isinstance(value, bytes):
-        return f"{len(value)} bytes"
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"{len(cast('bytes', value))} bytes"
     if value is None or isinstance(value, bool | int | float):
         return value
-    return _SHAPES.sub(REDACTED, value if isinstance(value, str) else str(value))
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    return _NAMED.sub(
+        lambda found: f"{found[found.lastindex or 0]}{REDACTED}", _SHAPES.sub(REDACTED, value if isinstance(value, str) else str(value))
+    )
 
 
 def configure_logging(*, level: str = "info", form: Literal["auto", "json", "text"] = "auto", identity: str | None = None) -> None:

@@ -33,7 +33,7 @@ EACH = 3
 """Operations of each call that meet the same lie at the same time."""
 LIMITS: dict[str, Json] = {"http": {"limits": {"result_bytes": "8MiB"}, "timeouts": {"read": "10s", "total": "10s"}}}
 RESULT_ROWS = 2_000
-SETTLED_WITHIN = 60.0
+SETTLED_WITHIN = 180.0
 MIB = 1024.0
 
 

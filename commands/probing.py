@@ -43,12 +43,13 @@ def probe(
 
     What will be done is shown first. Exit code 0: nothing differs; 1: something does; 2: bad input; 3: refused.
     """
+    from adapters.contract_files import content
     from adapters.settings import load_settings
     from adapters.showing.probing import probe_text
 
     settings = load_settings()
     path, contract = _contract(settings, name)
-    text = path.read_text("utf-8")
+    text = content(path).decode("utf-8")
     seconds = None if timeout is None else duration(timeout).total_seconds()
 
     async def work() -> "Report | None":

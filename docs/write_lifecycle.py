@@ -79,7 +79,7 @@ A flag is something that a human should see while work goes on. The next decided
 | `needs_input` | a reading that says so |
 | `read_rejected` | a status read or a fetch of the result that the provider refuses |
 | `not_visible` | no reading showed the job within the contract's `appears_within` |
-| `leftovers` | the output of a failed or cancelled job could not be had; or what a step left at the provider was not undone |
+| `leftovers` | the output of a failed or cancelled job could not be had; or what a step left was not undone, or not yet after the end |
 """
 
 

@@ -13,6 +13,7 @@
     |- RenderError              a template has no value where one is due; nothing was sent
     |- CredentialError          a credential is missing, malformed, or may not go where it is asked to go
     |- AddressError             an address breaks the rules of SECURITY.md S7; nothing was sent
+    |- Unloadable               something that is kept for an operation, and that it needs, cannot be had; nothing was sent
     |- StaleOwner               a move or stay by an owner that the stream has moved on from
     |- LedgerRegressed          the ledger does not hold an entry that Temporal knows of
     `- EvidenceError            evidence of our own making that the tables do not allow: a bug, never data
@@ -21,8 +22,9 @@ An error says what happened, to what, and (`hint`) what to do next. No error tex
 HTTP library. Only `activities/failures.py` turns these into Temporal's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 
@@ -137,6 +139,43 @@ class CredentialError(SakshiError):
         super().__init__(message, hint=hint)
         self.fault: CredentialFault = fault
         self.origin = origin
+
+
+MissingFault = Literal["absent", "changed", "unreadable"]
+"""Why something that was kept cannot be had: it is not there, is not what was kept, or is in a form that this worker does not know."""
+
+_SAID_OF: Mapping[MissingFault, str] = MappingProxyType(
+    {"absent": "is no longer kept", "changed": "is not what was kept", "unreadable": "cannot be read by this version"}
+)
+
+
+def missing_words(what: str, fault: MissingFault) -> str:
+    """What is said of something that cannot be had."""
+    return f"{what} {_SAID_OF[fault]}"
+
+
+class Unloadable(SakshiError):
+    """An operation can't be gone on with: `what` it needs, kept under `digest`, cannot be had. Nothing was sent."""
+
+    code = "unloadable"
+    exit_code = 3
+
+    def __init__(self, what: str, fault: MissingFault, *, digest: str, hint: str = "") -> None:
+        super().__init__(missing_words(what, fault), hint=hint)
+        self.what = what
+        self.fault: MissingFault = fault
+        self.digest = digest
+
+
+def fault_of(error: NotFound | Tampered | BadContract) -> MissingFault:
+    """Why something that was kept cannot be had, by what reading it came to."""
+    match error:
+        case NotFound():
+            return "absent"
+        case Tampered():
+            return "changed"
+        case BadContract():
+            return "unreadable"
 
 
 class AddressError(SakshiError):

@@ -16,6 +16,8 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, TypeAdapter
 
+from domain.errors import MissingFault
+
 Json = JsonValue
 MAX_TEXT = 1024
 MAX_DEPTH = 64
@@ -488,6 +490,16 @@ class Erased(Fact):
     reason: str | None = None
 
 
+class Missing(Fact):
+    """Something that was kept because an operation needs it cannot be had any more. `what` it is, in our words; `under` which digest."""
+
+    kind: Literal["missing"] = "missing"
+    meaning: Literal["needed"] = "needed"
+    what: str
+    fault: MissingFault = "absent"
+    under: str | None = None
+
+
 class Pruned(Fact):
     """What retention removed."""
 
@@ -498,7 +510,7 @@ class Pruned(Fact):
 
 Evidence = (
     Opened | OwnerClaim | Policy | Decision | Intent | CreateExchange | Late | Observation | CancelAnswer | Lookup | StepOutcome
-    | ResultOutcome | Callback | Clock | Regressed | Refusals | Linked | Erased | Pruned
+    | ResultOutcome | Callback | Clock | Regressed | Refusals | Linked | Erased | Pruned | Missing
 )  # fmt: skip
 
 _ADAPTER: TypeAdapter[Evidence] = TypeAdapter(Annotated[Evidence, Field(discriminator="kind")])

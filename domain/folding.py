@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from domain.chain import Entry
+from domain.errors import missing_words
 from domain.evidence import (
     Callback,
     CancelAnswer,
@@ -23,6 +24,7 @@ from domain.evidence import (
     Late,
     Linked,
     Lookup,
+    Missing,
     Observation,
     Opened,
     OwnerClaim,
@@ -37,6 +39,7 @@ from domain.lifecycle import STEPS
 from domain.pruning import kept_apart
 from domain.reading_folding import observed
 from domain.standing import (
+    FINAL,
     LOST_ATTEMPT,
     UNPROVEN_MEANINGS,
     Answered,
@@ -85,6 +88,7 @@ def _owned(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[str,
         if STEPS.get(standing.state) != STEPS.get(cast("State", entry.to)):
             change["tries"] = 0
         change |= _entering(standing, str(entry.to), evidence, change)
+        change |= {"missing": None} if standing.missing is not None else {}
     return change
 
 
@@ -152,6 +156,8 @@ def _by_kind(standing: Standing, evidence: Evidence, entry: Entry) -> Mapping[st
             return known if standing.job is None else {}
         case Clock():
             return _passed(standing, evidence, entry)
+        case Missing():
+            return _gone(standing, evidence, entry)
         case Regressed() if standing.job is None and standing.verdict is None:
             # The entries that the ledger no longer holds may have been attempts.
             lost = (standing.generation, LOST_ATTEMPT)
@@ -209,6 +215,14 @@ def _passed(standing: Standing, clock: Clock, entry: Entry) -> dict[str, object]
     if clock.meaning == "collect" and standing.ends_without_result:
         change["flags"] = (*standing.flags, Flag(word="leftovers", since=clock.at, why="they could not be had in time"))
     return change
+
+
+def _gone(standing: Standing, gone: Missing, entry: Entry) -> dict[str, object]:
+    """Where the job has ended without a result, only what it left can't be had."""
+    why = missing_words(gone.what, gone.fault)
+    if entry.to in FINAL:
+        return {"flags": (*standing.flags, Flag(word="leftovers", since=gone.at, why=f"they could not be had: {why}"))}
+    return {"missing": why}
 
 
 def _next_generation(standing: Standing) -> dict[str, object]:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, cast
 
+from domain.contradictions import contradiction_text
 from domain.errors import EvidenceError
 from domain.evidence import FROM_OUTSIDE, Decision, Evidence
 from domain.guards import GUARDS, verdict_of
-from domain.standing import FINAL, Standing, State
+from domain.standing import FINAL, Flag, Standing, State
 from domain.tables import TABLES, Row
 
 StepName = Literal["judge", "inbox", "create", "reconcile", "observe", "cancel", "collect", "undo", "done"]
@@ -88,6 +89,20 @@ def permits(standing: Standing, decision: Decision) -> bool:
     return find_row(standing, decision) is not None
 
 
+def cancels(standing: Standing, at: datetime) -> tuple[bool, ...]:
+    """Which cancels a human may ask for now: plain (False), by force (True). Of what waits for a human, those that lead somewhere.
+
+    A cancel of an unknown create is only remembered; it is taken, and is no offer.
+    """
+    offered: list[bool] = []
+    for force in (False, True):
+        probe = Decision.model_construct(at=at, actor="", meaning="cancel", request_id="", verb="cancel", by="", force=force)
+        row = find_row(standing, probe)
+        if row is not None and (standing.facts.cancel_force or not force) and not (standing.attention and row.to == "stay"):
+            offered.append(force)
+    return tuple(offered)
+
+
 # --- the step that belongs to a state ---------------------------------------------------------------------------------
 
 STEPS: dict[State, StepName] = {
@@ -144,6 +159,20 @@ def clock_of(standing: Standing) -> str | None:
     return CLOCKS.get(standing.state)
 
 
+def flags_of(standing: Standing) -> tuple[Flag, ...]:
+    """What a human should see: what was flagged, and what steps of an operation that has ended left and nobody has taken back yet.
+
+    The latter is no entry of its own: it is so from the entry on that says what a step left, whoever dies after it.
+    """
+    if not standing.final:
+        return standing.flags
+    left = (
+        Flag(word="leftovers", since=standing.state_since, why=f"what the step {one.step} left is still to be taken back")
+        for one in standing.undo_due
+    )
+    return (*standing.flags, *left)
+
+
 CHOICES: dict[str, str] = {
     "adopt": "take a job that you have found at the provider as this operation's",
     "look": "look the job up at the provider again",
@@ -189,6 +218,7 @@ WHY: dict[State, str] = {
 
 
 _NO_JOB = "the provider no longer knows the job"
+_GONE = "what it needs to go on cannot be had, and nothing is sent without it"
 _NO_RESULT = "the job has ended, and the result cannot be had"
 _LEFTOVERS = "what an earlier attempt left at the provider could not be taken back, and whether to create again is for a human to say"
 _IN_PART = "the job was done in part only; what came is verified, and whether it is success is for a human to say"
@@ -199,6 +229,8 @@ def why_it_waits(standing: Standing) -> str | None:
     """Why an operation waits for a human, in general; None if it does not."""
     if not (standing.attention or standing.state == "awaiting_approval"):
         return None
+    if standing.missing is not None:
+        return _GONE
     match standing.state:
         case "result_unavailable":
             return _NO_JOB if standing.verdict is None else _NO_RESULT
@@ -212,13 +244,32 @@ def why_it_waits(standing: Standing) -> str | None:
             return WHY.get(state)
 
 
+def _missing(standing: Standing, what: str) -> str:
+    """What is missing, and what a human may do about it."""
+    match standing.effect:
+        case "none":
+            todo = "create again, or abandon this; nothing has been created"
+        case "made" if standing.job_id is not None:
+            todo = f"see to the job {standing.job_id} at the provider yourself, and abandon this"
+        case _:
+            todo = "look at the provider whether it made a job, see to that yourself, and abandon this"
+    return f"{what}. Unless it can be had again, {todo}"
+
+
+UNSENT = "nothing was sent"
+"""How the words of a call that never left begin."""
+
 MOST_SAID = 3
 """Disagreements that are said beside the state; the record has them all."""
 
 
 def why_of(standing: Standing) -> str | None:
     """Why it stands where it stands, in words: in general, and what is particular to this one."""
+    if standing.missing is not None:
+        return f"{_GONE}: {_missing(standing, standing.missing)}"
     particular = standing.problems[0] if standing.problems else standing.why
+    if standing.state == "succeeded" and (particular or "").startswith(UNSENT):
+        particular = None  # what held the result back is over
     if standing.state == "outcome_undecided":
         counted = [standing.counted] if standing.counted else []
         particular = "; ".join([*counted, *standing.disagreements[:MOST_SAID]]) or particular
@@ -226,8 +277,8 @@ def why_of(standing: Standing) -> str | None:
         particular = f"as the contract takes it: {standing.counted or 'the job was done in part only'}"
     elif standing.state == "failed" and particular is None:
         particular = standing.counted
-    if standing.violation is not None and "why" in standing.violation:
-        particular = str(standing.violation["why"])
+    if standing.violation is not None:
+        particular = contradiction_text(standing.violation) or particular
     if standing.state == "result_unavailable" and standing.verdict is None and not standing.seen and standing.job_id is not None:
         unseen = f"it was never seen; is the job's id ({standing.job_id}) the one that its address needs?"
         particular = f"{particular}; {unseen}" if particular else unseen

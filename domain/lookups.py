@@ -14,14 +14,15 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
+from domain.answer_matching import Judged, judge
 from domain.contract import Contract
 from domain.exchange import Answer
 from domain.language.calls import Lookup
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
-from domain.language.matching import Match, holds
+from domain.language.matching import Difference, Match, holds
 from domain.paging import Following, following
-from domain.reading import Judged, job_of, judge, words_of
+from domain.reading import job_of, words_of
 
 MAX_ITEMS: Final = 100_000
 MAX_CANDIDATES: Final = 20
@@ -44,6 +45,7 @@ class Found:
     request_id: str | None = None
     code: str | None = None
     delay_ms: int | None = None
+    differs: Difference | None = None
 
 
 def read_get(contract: Contract, lookup: Lookup, answer: Answer, scope: Scope, now: datetime) -> Found:
@@ -99,4 +101,5 @@ def _said(contract: Contract, judged: Judged, meaning: Meaning) -> Found:
         message=words_of(errors.message, judged.scope),
         request_id=words_of(errors.request_id, judged.scope),
         delay_ms=judged.delay_ms,
+        differs=judged.differs,
     )

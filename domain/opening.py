@@ -82,22 +82,7 @@ def opening(asked: Asked, drawn: Drawn, *, at: datetime) -> tuple[Opened, tuple[
     files = files_root(asked.files)
     target = cast("dict[str, Json]", dict(asked.target))
     where = origin(contract, target)
-    credential = contract.http.auth.credential
     kept = commitment_payload(drawn.input_salt, asked.input)
-    what = fingerprint(
-        drawn.salt,
-        contract=contract.contract,
-        version=contract.version,
-        contract_digest=contract.digest,
-        target=asked.target,
-        origin=where,
-        credential=credential or "",
-        input=asked.input,
-        files=files,
-    )
-    named = {"name": credential} if credential else {}
-    account = {"account": asked.account} if asked.account else {}
-    effect = _effect(contract, asked.input, target, files)
     opened = Opened(
         at=at,
         actor=f"human:{asked.principal}",
@@ -108,20 +93,41 @@ def opening(asked: Asked, drawn: Drawn, *, at: datetime) -> tuple[Opened, tuple[
         facts=cast("dict[str, Json]", contract.facts().model_dump(mode="json")),
         target=dict(asked.target),
         origin=where,
-        credential={**named, **account},
+        credential=_credential(asked),
         tenant=asked.tenant,
         principal=asked.principal,
         requesters=requesters_of(asked.principal, asked.others),
         reason=None if asked.reason is None else bounded(asked.reason, MAX_REASON),
         trace_id=drawn.trace_id,
-        fingerprint=what,
+        fingerprint=_fingerprint(asked, drawn.salt, where, files),
         salt=Ref(digest=sha256_hex(drawn.salt), size=len(drawn.salt)),
         input=Commitment(commit=commitment(kept), ref=sha256_hex(kept), size=len(kept)),
-        effect=effect,
+        effect=_effect(contract, asked.input, target, files),
         retry_of=asked.retry_of,
         files=dict(asked.files),
     )
     return opened, (drawn.salt, kept)
+
+
+def _fingerprint(asked: Asked, salt: bytes, where: str, files: Mapping[str, object]) -> str:
+    contract = asked.contract
+    return fingerprint(
+        salt,
+        contract=contract.contract,
+        version=contract.version,
+        contract_digest=contract.digest,
+        target=asked.target,
+        origin=where,
+        credential=contract.http.auth.credential or "",
+        input=asked.input,
+        files=files,
+    )
+
+
+def _credential(asked: Asked) -> dict[str, str]:
+    """Its name and account, as far as there are any."""
+    said = {"name": asked.contract.http.auth.credential, "account": asked.account}
+    return {key: value for key, value in said.items() if value}
 
 
 def check_files(contract: Contract, files: Mapping[str, FileFacts]) -> None:

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
+from domain.answer_matching import answer_scope
 from domain.exchange import Answer
 from domain.language.connection import Quota
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
 from domain.language.patterns import pattern
 from domain.polling import hint
-from domain.reading import answer_scope
 
 _NUMBER = pattern(r"-?[0-9]{1,12}(\.[0-9]{1,12})?")
 

@@ -1,37 +1,30 @@
 """What an answer means: one of a closed set of meanings for each call. Total: any bytes give a reading, nothing raises.
 
-* Entries are tried in order, then those of `errors`, then the default of the call. The default never claims anything.
-* A `when` that does not mention `status` holds for 2xx alone. A body that could not be read matches no entry that mentions it,
-  and no answer with such a body ends anything: success, failure and completion need an answer that was read whole.
-* `same` is checked on what an entry matched. A value that differs is a violation; one that a 2xx lacks leaves the answer undecided,
-  except where the entry's word claims nothing about the job (throttled, unauthorized, rejected, unsure).
-* An evaluation that passes its budget makes the answer unreadable.
+* It means what the entry says that it matches (`answer_matching.py`), else the default of the call, which never claims anything.
+* No answer with a body that could not be read ends anything: success, failure and completion need an answer that was read whole.
 * A job that has `ended` came to what its counts say; where they don't say it, it is a partial one until its items were counted.
 * The provider's words are bounded, printable, and never more than words.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal, get_args
 
 from pydantic import JsonValue
 
-from domain.bodies import Decoded, decode, headers_root
+from domain.answer_matching import CLAIMS_NOTHING, DEFAULT, Judged, is_2xx, judge
 from domain.contract import Contract
 from domain.counts import Counted, outcome_of, read_counts
 from domain.evidence import bounded
 from domain.exchange import Answer
 from domain.jsontext import number_text
-from domain.language.calls import Answer as Entry
-from domain.language.calls import CommonWord, Source, Verdict
+from domain.language.calls import Source, Verdict
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
-from domain.language.grammar import milliseconds
-from domain.language.matching import Match, Sameness, holds, is_met, roots_of, sameness, tested
+from domain.language.matching import Difference, Match, Sameness, difference, is_met, roots_of, sameness, tested
 from domain.language.stages import Progress
-from domain.polling import hint
 
 Meaning = Literal[
     "accepted", "ambiguous", "stuck", "unnamed", "finished", "in_flight", "violation", "refused", "not_executed",
@@ -42,7 +35,6 @@ Meaning = Literal[
 MAX_STATE: Final = 64
 MAX_JOB_ID: Final = 512
 MAX_JOB_VALUE: Final = 8_192
-DEFAULT: Final = "default"
 ENDED: Final = "ended"
 """The state that leaves it to the counts."""
 
@@ -97,8 +89,7 @@ _COLLECT: Final[dict[str, Meaning]] = {
 _VERDICTS: Final[dict[str, Verdict]] = {word: word for word in get_args(Verdict)}
 _COUNTED: Final[dict[str, Verdict]] = {"whole": "succeeded", "partial": "partial", "none": "failed"}
 _FINISHED: Final[dict[str, Verdict]] = {"completed": "succeeded", "failed": "failed"}
-_CLAIMS_NOTHING: Final = frozenset(get_args(CommonWord))
-_REFUSALS: Final = _CLAIMS_NOTHING | {"failed", "mismatch", "refused"}
+_REFUSALS: Final = CLAIMS_NOTHING | {"failed", "mismatch", "refused"}
 """Words whose answers are refusals even with a 2xx, so that `errors` says how they read."""
 
 
@@ -123,30 +114,8 @@ class Reading:
     at: str | None = None
     delay_ms: int | None = None
     same_differs: bool = False
+    differs: Difference | None = None
     readable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The entry that matched (None: the default), and what it was matched against."""
-
-    entry: Entry[str] | None
-    same: Sameness
-    scope: Scope
-    decoded: Decoded
-    readable: bool
-    delay_ms: int | None
-
-    @property
-    def word(self) -> str:
-        """The entry's word, or `default`."""
-        return self.entry.word if self.entry else DEFAULT
-
-    @property
-    def decided(self) -> str | None:
-        """The word, unless nothing may be concluded from it."""
-        missing = self.same == "missing" and self.word not in _CLAIMS_NOTHING
-        return None if self.entry is None or missing else self.entry.word
 
 
 def read_create(contract: Contract, answer: Answer, scope: Scope, now: datetime) -> Reading:
@@ -175,11 +144,11 @@ def read_observe(contract: Contract, answer: Answer, scope: Scope, now: datetime
     meaning = _meaning(judged, _OBSERVE, "failed")
     mentions_body = any("body" in roots_of(state.when) for state in observe.states if state.when)
     match meaning, judged:
-        case "going", _ if not _is_2xx(answer.status):
+        case "going", _ if not is_2xx(answer.status):
             meaning = "not_visible"
         case "terminal", _ if not judged.readable:
             meaning = "failed"
-        case "failed", Judged(entry=None, readable=True) if _is_2xx(answer.status) and (
+        case "failed", Judged(entry=None, readable=True) if is_2xx(answer.status) and (
             judged.decoded.body is not None or not mentions_body
         ):
             meaning = "held"
@@ -188,6 +157,8 @@ def read_observe(contract: Contract, answer: Answer, scope: Scope, now: datetime
     if compare and meaning in {"going", "held", "terminal"}:
         meaning = _COMPARED.get(_compared(contract.create.compare, judged), meaning)
     reading = _reading(contract, judged, meaning, observe.reason, [state.when for state in observe.states])
+    if meaning == "violation" and reading.differs is None:
+        reading = replace(reading, differs=difference(contract.create.compare or {}, judged.scope))
     counted = read_counts(observe.counts, judged.scope) if meaning in {"going", "held", "terminal"} else Counted()
     return replace(
         reading,
@@ -217,62 +188,10 @@ def read_cancel(contract: Contract, answer: Answer, scope: Scope, now: datetime,
 
 
 def read_collect(contract: Contract, source: Source, answer: Answer, scope: Scope, now: datetime) -> Reading:
-    """What an answer of a collecting request means. `answer.body` may be left out where `needs_body` says so."""
+    """What an answer of a collecting request means."""
     judged = judge(contract, answer, scope, now, source.answers, None)
     meaning = _meaning(judged, _COLLECT, "done" if answer.status == 200 else "again")
     return _reading(contract, judged, "again" if meaning == "done" and answer.fault else meaning, ())
-
-
-def needs_body(source: Source) -> bool:
-    """Whether a 2xx answer of this source must be read whole before it is known to be the result."""
-    return any(entry.when and roots_of(entry.when) & {"body", "text"} for entry in source.answers)
-
-
-def answer_scope(answer: Answer, scope: Scope, decoded: Decoded | None = None) -> Scope:
-    """The scope with the roots of one answer."""
-    found = decode(answer) if decoded is None else decoded
-    return replace(scope, status=answer.status, headers=headers_root(answer), body=found.body, text=found.text)
-
-
-def observed_value(call: Literal["create", "observe"], answer: Answer) -> dict[str, JsonValue]:
-    """The root `observed`: the answer that ended the waiting."""
-    return {"call": call, "status": answer.status, "headers": headers_root(answer), "body": decode(answer).body}
-
-
-def judge(
-    contract: Contract,
-    answer: Answer,
-    scope: Scope,
-    now: datetime,
-    entries: Sequence[Entry[str]],
-    same: Match | None,
-    hints: tuple[str, ...] = (),
-) -> Judged:
-    """The entry that an answer matches, and whether it is about what was asked. Never raises."""
-    decoded = decode(answer)
-    here = answer_scope(answer, scope, decoded)
-    readable = decoded.fault is None
-    entry: Entry[str] | None = None
-    alike: Sameness = "same"
-    try:
-        entry = next((one for one in (*entries, *contract.errors.answers) if _matches(one, answer, here, readable)), None)
-        alike = sameness(same, here) if entry and same else "same"
-    except TooMuch:
-        entry, readable = None, False
-    if alike == "missing" and not _is_2xx(answer.status):
-        alike = "same"  # a refusal, or a 404, shows no job: what it lacks says nothing of whose it is
-    delay = hint((*contract.http.delay_hints, *hints), here, now)
-    spans = [span for span in (delay, entry.after if entry else None) if span is not None]
-    return Judged(entry, alike, here, decoded, readable, milliseconds(max(spans)) if spans else None)
-
-
-def _matches(entry: Entry[str], answer: Answer, scope: Scope, readable: bool) -> bool:
-    if entry.when is None:
-        return _is_2xx(answer.status)
-    roots = roots_of(entry.when)
-    if ("status" not in roots and not _is_2xx(answer.status)) or (not readable and roots & {"body", "text"}):
-        return False
-    return holds(entry.when, scope)
 
 
 def _meaning(judged: Judged, table: Mapping[str, Meaning], default: Meaning) -> Meaning:
@@ -283,7 +202,7 @@ def _meaning(judged: Judged, table: Mapping[str, Meaning], default: Meaning) -> 
 
 def _reading(contract: Contract, judged: Judged, meaning: Meaning, reason: tuple[str, ...], shown: Iterable[Match | None] = ()) -> Reading:
     entry, errors = judged.entry, contract.errors
-    refused = judged.word in _REFUSALS or not _is_2xx(judged.scope.status or 0)
+    refused = judged.word in _REFUSALS or not is_2xx(judged.scope.status or 0)
     return Reading(
         meaning,
         word=judged.word,
@@ -295,6 +214,7 @@ def _reading(contract: Contract, judged: Judged, meaning: Meaning, reason: tuple
         note=entry.note if entry else "",
         delay_ms=judged.delay_ms,
         same_differs=judged.same == "differs",
+        differs=judged.differs,
         readable=judged.readable,
     )
 
@@ -388,7 +308,3 @@ def _plain(value: JsonValue) -> str:
             return json.dumps(value, ensure_ascii=False)
         case _:
             return number_text(value)
-
-
-def _is_2xx(status: int) -> bool:
-    return 200 <= status <= 299

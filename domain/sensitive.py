@@ -15,6 +15,7 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
+from domain.answer_matching import answer_scope
 from domain.contract import Contract
 from domain.evidence import Fact
 from domain.exchange import Answer
@@ -22,7 +23,6 @@ from domain.fingerprint import canonical
 from domain.jsontext import number_text
 from domain.language.expressions import Scope, evaluate
 from domain.language.functions import TooMuch
-from domain.reading import answer_scope
 
 MAX_VALUES: Final = 256
 MAX_VALUE: Final = 8_192

@@ -133,6 +133,7 @@ class Standing(Frozen):
     """See the module's docstring. Fields with `None` or empty mean: not yet.
 
     `sensitive`: payloads with values that were hidden and that later calls need; `apart`: all that is pruned once this is final.
+    `missing`: what it needs and cannot be had any more, until something moves it on.
     """
 
     opened: Opened
@@ -192,6 +193,7 @@ class Standing(Frozen):
     retried_by: str | None = None
     sensitive: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    missing: str | None = None
     owners: dict[str, int] = Field(default_factory=dict[str, int])
     epoch: int = 0
     turn: int = 0
@@ -206,7 +208,7 @@ class Standing(Frozen):
     @property
     def lookup_left(self) -> bool:
         """Something automatic may still settle an unknown create."""
-        return self.reconcile_left > 0 or bool(self.unread_late)
+        return self.missing is None and (self.reconcile_left > 0 or bool(self.unread_late))
 
     @property
     def attention(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Final, Literal, cast
 
 from pydantic import JsonValue
 
+from domain.answer_matching import Judged, judge
 from domain.contract import Contract
 from domain.errors import RenderError
 from domain.exchange import Answer
@@ -23,8 +24,9 @@ from domain.fingerprint import canonical, committed_value
 from domain.language.calls import Step
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
+from domain.language.matching import Difference
 from domain.paging import Following, following
-from domain.reading import Judged, judge, words_of
+from domain.reading import words_of
 from domain.rendering import json_bytes
 
 MAX_SAVED: Final = 64 * 1024
@@ -53,6 +55,7 @@ class StepRead:
     message: str | None = None
     request_id: str | None = None
     delay_ms: int | None = None
+    differs: Difference | None = None
 
 
 def read_step(contract: Contract, step: Step, answer: Answer, scope: Scope, now: datetime, *, before: StepRead | None = None) -> StepRead:
@@ -119,6 +122,7 @@ def _said(contract: Contract, judged: Judged, meaning: Meaning, why: str | None 
         message=words_of(errors.message, judged.scope) if refused else None,
         request_id=words_of(errors.request_id, judged.scope),
         delay_ms=judged.delay_ms,
+        differs=judged.differs,
     )
 
 

@@ -252,6 +252,14 @@ HUMAN = (
     Row(tuple(state for state in _ANYWHERE if state not in _BEFORE_JOB), "regressed.accepted", "stay"),
 )
 
+# What was kept for an operation and is needed to go on is gone: nothing can be sent, and a human is asked.
+NEEDED = (
+    Row((*_DUE, "reconciling"), "missing.needed", "create_unknown"),
+    Row(("create_unknown",), "missing.needed", "stay"),
+    Row(("result_collecting",), "missing.needed", "verdict", ("leftover",)),
+    Row((*_POLLED, "result_collecting"), "missing.needed", "result_unavailable"),
+)
+
 _ANSWERS_TO_CANCEL = ("taken", "read_again", "unsure", "again", "refused", "violation")
 BOOKS = (
     Row(_ANYWHERE, "owner.claimed", "stay"),
@@ -277,6 +285,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "Observe": OBSERVE,
     "Cancel": CANCEL,
     "Collect": COLLECT,
+    "What is needed and gone": NEEDED,
     "What a human may choose": HUMAN,
     "Book-keeping": BOOKS,
 }

@@ -2,15 +2,16 @@
 
 * Hidden is every free text of a piece of evidence, whatever its kind, in any form in which a value may stand in it: as it is,
   percent-encoded, escaped as JSON does, as the name of an object, with its blanks folded, with what is not printable replaced, or cut.
+  A value of eight characters or more is hidden in every other spelling too that `domain/spellings.py` finds: base64, hexadecimal, another
+  letter case, with blanks added, behind any of the usual escapes.
   A name that was cut ends in a plain digest, which would tell what was cut off: it is replaced too. What is closed (meanings, words of
   the contract, digests, names and keys of ours) is left, and so is the job's id: everyone has to know it.
 * A value of fewer than four characters is hidden where it is the whole of a text: inside of one it would be found everywhere.
-* Total, and without patterns made of values: values are looked up in order, so that many long ones cost little more than few short ones.
+* Total, and many long values cost little more than few short ones (`domain/sought.py`).
 """
 
 import json
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar, cast, get_args
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
@@ -22,6 +23,8 @@ from domain.fingerprint import commitment, commitment_payload
 from domain.jsontext import number_text
 from domain.results.pieces import safe_name
 from domain.sensitive import MAX_VALUE
+from domain.sought import Sought
+from domain.spellings import LOOSE_FROM, Coded, coded_forms, loose_forms, views
 
 INSIDE_FROM: Final = 4
 _QUERY_FROM: Final = 8
@@ -49,13 +52,17 @@ class Veil:
         self._salt = salt
         self._blind = blind
         self._whole: dict[str, str] = {}
+        self._loose: dict[bytes, str] = {}
+        self._coded: dict[bytes, tuple[Coded, str]] = {}
+        open_forms = loose_forms(job_id or "")
         for text in texts:
-            for form, shown in self._forms(text):
-                if form != job_id:
-                    self._whole.setdefault(form, shown)
-        self._inside = sorted(form for form in self._whole if len(form) >= INSIDE_FROM)
-        self._heads = {form[:INSIDE_FROM] for form in self._inside}
-        self._longest = max(map(len, self._inside), default=0)
+            for value, shown in self._values(text):
+                if value != job_id:
+                    self._whole |= {form: shown for form in _forms(value) if form != job_id and form not in self._whole}
+                    self._loose |= {form: shown for form in loose_forms(value) if form not in open_forms and form not in self._loose}
+                    self._coded |= {form.letters: (form, shown) for form in coded_forms(value) if form.letters not in self._coded}
+        self._inside = Sought(self._whole, INSIDE_FROM)
+        self._inside_loose, self._inside_coded = Sought(self._loose, LOOSE_FROM), Sought(self._coded, LOOSE_FROM)
 
     def __bool__(self) -> bool:
         return bool(self._whole) or self._blind
@@ -70,6 +77,13 @@ class Veil:
         if hidden.endswith(_CUT):
             hidden = self._without_tail(hidden[: -len(_CUT)]) + _CUT
         return self._without_cut_names(hidden, whole=hidden == text) if "~" in hidden else hidden
+
+    def stands_in(self, body: bytes) -> bool:
+        """Whether a value stands in the bytes of a body, in any spelling."""
+        if self._inside.stands_in(body.decode("utf-8", "replace")):
+            return True
+        otherwise = views(body) if self._inside_loose else ()
+        return any(self._inside_loose.stands_in(view.loose) or self._inside_coded.stands_in(view.coded) for view in otherwise)
 
     def tree(self, value: JsonValue, *, numbers: bool = False) -> JsonValue:
         """The value with every text in it hidden, and every number that is one of the values: only counts stay numbers."""
@@ -119,68 +133,54 @@ class Veil:
             case _:
                 return value  # an instant, a count, a size: no free text
 
-    def _forms(self, text: str) -> Iterator[tuple[str, str]]:
-        """How a value may stand in a text, and what is shown instead."""
+    def _values(self, text: str) -> Iterator[tuple[str, str]]:
+        """What is looked for of a value, and what is shown instead."""
         if _ADDRESS.fullmatch(text):
             shown = f"{text.partition('?')[0]}?..."
             # In parts too: an address is also split, rebuilt and shortened on its way into a text.
             for _, part in parse_qsl(urlsplit(text.replace("[", "%5B").replace("]", "%5D")).query, max_num_fields=100):
                 if len(part) >= _QUERY_FROM:
-                    yield from self._plain(part, self._commitment(part))
+                    yield part, self._commitment(part)
         else:
             shown = self._commitment(text)
-        yield from self._plain(text, shown)
-
-    def _plain(self, text: str, shown: str) -> Iterator[tuple[str, str]]:
-        safe = text.encode("utf-8", "replace").decode("utf-8")
-        folded = " ".join(text.split())
-        escaped = json.dumps(text, ensure_ascii=False)[1:-1]
-        ascii = json.dumps(text)[1:-1]
-        for form in (text, str(recordable(text)), folded, escaped, bounded(text, MAX_VALUE), bounded(folded, MAX_VALUE)):
-            if form:
-                yield form, shown
-        for form in (ascii, _UNICODE.sub(lambda found: f"\\u{found.group()[2:].upper()}", ascii), safe_name(text)):
-            yield form, shown
-        for form in (quote(safe, safe=""), quote(safe), quote_plus(safe)):
-            yield form, shown
-            yield _PERCENT.sub(lambda found: found.group().lower(), form), shown
+        yield text, shown
 
     def _commitment(self, text: str) -> str:
         return "sha256:" + commitment(commitment_payload(self._salt, recordable(text)))
 
     def _without_values(self, text: str) -> str:
-        """Without any value that stands in it whole; of several that begin at one place, the longest is meant."""
+        """Without any value that stands in it whole."""
+        found = [(at, at + len(form), self._whole[form]) for at, form in self._inside.finds(text)]
         kept: list[str] = []
-        done = at = 0
-        while at <= len(text) - INSIDE_FROM:
-            form = self._form_at(text, at) if text[at : at + INSIDE_FROM] in self._heads else None
-            if form is None:
-                at += 1
-                continue
-            kept += [text[done:at], self._whole[form]]
-            at = done = at + len(form)
+        done = 0
+        for start, end, shown in sorted((*found, *self._spelt_otherwise(text)), key=lambda one: (one[0], -one[1])):
+            if start >= done:
+                kept += [text[done:start], shown]
+            done = max(done, end)
         return "".join((*kept, text[done:])) if kept else text
 
-    def _form_at(self, text: str, at: int) -> str | None:
-        """The longest form that the text goes on with. The greatest that is not greater than the text is it, or shares all that it can."""
-        rest = text[at : at + self._longest]
-        while index := bisect_right(self._inside, rest):
-            form = self._inside[index - 1]
-            if rest.startswith(form):
-                return form
-            shared = next(number for number, (one, other) in enumerate(zip(form, rest, strict=False)) if one != other)
-            rest = rest[:shared]
-        return None
+    def _spelt_otherwise(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Where a value stands in another spelling."""
+        if not self._inside_loose:
+            return
+        raw = text.encode("utf-8", "surrogatepass")
+        for view in views(raw):
+            for at, form in self._inside_loose.finds(view.loose):
+                yield *_letters(raw, *view.place(at, at + len(form))), self._loose[form]
+            for at, letters in self._inside_coded.finds(view.coded):
+                coded, shown = self._coded[letters]
+                yield *_letters(raw, *view.place_coded(coded, at)), shown
 
     def _without_tail(self, text: str) -> str:
         """Without the beginning of a value that was cut off with the text."""
-        for at in range(max(0, len(text) - self._longest), len(text) - INSIDE_FROM + 1):
-            if text[at : at + INSIDE_FROM] in self._heads:
-                tail = text[at:]
-                index = bisect_left(self._inside, tail)
-                if index < len(self._inside) and self._inside[index].startswith(tail):
-                    return text[:at]
-        return text
+        begun = [self._inside.cut(text)]
+        if self._inside_loose:
+            raw = text.encode("utf-8", "surrogatepass")
+            for view in views(raw):
+                for sought, read in ((self._inside_loose, view.loose), (self._inside_coded, view.coded)):
+                    at = sought.cut(read)
+                    begun.append(None if at is None else _letters(raw, *view.place(at, len(read)))[0])
+        return text[: min((at for at in begun if at is not None), default=len(text))]
 
     def _without_cut_names(self, text: str, *, whole: bool) -> str:
         """Names that were cut: without the beginning of a value, and without a digest that what was hidden went into."""
@@ -193,6 +193,27 @@ class Veil:
             parts += [kept, f"~{self._commitment(found.group())[-16:]}" if hidden else found.group()]
             done = found.end()
         return "".join((*parts, text[done:]))
+
+
+def _forms(text: str) -> Iterator[str]:
+    """How a value may be written, by ourselves and by whoever is sent it."""
+    safe = text.encode("utf-8", "replace").decode("utf-8")
+    folded = " ".join(text.split())
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
+    ascii = json.dumps(text)[1:-1]
+    for form in (text, str(recordable(text)), folded, escaped, bounded(text, MAX_VALUE), bounded(folded, MAX_VALUE)):
+        if form:
+            yield form
+    yield from (ascii, _UNICODE.sub(lambda found: f"\\u{found.group()[2:].upper()}", ascii), safe_name(text))
+    for form in (quote(safe, safe=""), quote(safe), quote_plus(safe)):
+        yield form
+        yield _PERCENT.sub(lambda found: found.group().lower(), form)
+
+
+def _letters(raw: bytes, start: int, end: int) -> tuple[int, int]:
+    """A place in a text, by that in its bytes."""
+    before = len(raw[:start].decode("utf-8", "surrogatepass"))
+    return before, before + len(raw[start:end].decode("utf-8", "surrogatepass"))
 
 
 def _is_closed(annotation: object) -> bool:

@@ -5,14 +5,12 @@
 * The shapes are derived from the kinds of `domain/evidence.py`: nothing is said twice.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import cache, reduce
-from itertools import chain
+from functools import reduce
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, Field, StrictInt, TypeAdapter, ValidationError, create_model
 
-from domain.evidence import Commitment, Evidence, Frozen, Instant, Ref, RequestFacts
+from domain.evidence import Evidence, Frozen, Instant
 
 _BESIDE_THE_BODY = frozenset({"at", "actor", "kind"})
 
@@ -59,34 +57,3 @@ def read_whole(raw: bytes) -> WholeEntry | None:
         return _VALIDATOR.validate_json(raw)
     except ValidationError:
         return None
-
-
-def references(evidence: BaseModel) -> Iterable[str]:
-    """Digests of all payloads that evidence names, wherever they stand in it."""
-    places = _places(type(evidence))
-    return chain.from_iterable(_named(getattr(evidence, name)) for name in places) if places else ()
-
-
-def _named(value: object) -> Iterator[str]:
-    match value:
-        case Ref(digest=digest) | Commitment(ref=digest) | RequestFacts(ref=digest):
-            yield digest
-        case BaseModel():
-            yield from references(value)
-        case tuple():
-            for item in cast("tuple[object, ...]", value):
-                yield from _named(item)
-        case _:
-            pass
-
-
-@cache
-def _places(model: type[BaseModel]) -> tuple[str, ...]:
-    """The fields of a model below which a payload may be named."""
-    return tuple(name for name, field in model.model_fields.items() if _may_name(field.annotation))
-
-
-def _may_name(annotation: object) -> bool:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation in {Ref, Commitment, RequestFacts} or bool(_places(annotation))
-    return any(_may_name(one) for one in get_args(annotation))

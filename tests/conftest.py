@@ -12,12 +12,12 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.postgresql import Server, postgresql
 
-# The machine is shared: how long an example takes says nothing about the code.
-settings.register_profile("shared machine", deadline=None)
+# The machine is shared: how long an example takes, or takes to draw, says nothing about the code.
+settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared machine")
 
 

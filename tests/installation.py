@@ -11,6 +11,8 @@ from typing import Any
 
 from adapters.settings import ROOT
 
+WITHIN = 600.0
+"""Seconds of real time for a process to do what it was asked for or to end: a bound that only matters where something hangs."""
 INPUT = {"account": "acct-7", "range": {"start": "2026-01-01", "end": "2026-01-31"}, "format": "csv"}
 
 
@@ -55,15 +57,14 @@ class Installation:
         """End `dev` with a signal, and return its exit code."""
         assert self.process is not None
         self.process.send_signal(how)
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=WITHIN)
         code = self.process.returncode
         self.process = None
         return code
 
     def __call__(self, *words: str) -> Said:
-        done = subprocess.run(
-            [sys.executable, "starter.py", *words], cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=120, check=False
-        )  # fmt: skip
+        command = [sys.executable, "starter.py", *words]
+        done = subprocess.run(command, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=WITHIN, check=False)
         return Said(done.returncode, done.stdout, done.stderr)
 
     def run(self, *words: str, **more: Any) -> Said:

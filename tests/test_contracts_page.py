@@ -22,8 +22,8 @@ from domain.language import calls, connection, stages
 from domain.language.checks import ROOTS
 from domain.language.findings import ADVICE, FINDINGS
 from domain.language.functions import Functions
-from tests.providers.telling import Consents, tell
-from tests.workflows.stage import Stage, stage
+from tests.providers.relocating import written as contract_written
+from tests.providers.staging import Stages, stages_for
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "contracts.md").read_text("utf-8")
@@ -56,17 +56,16 @@ def test_an_example_is_whole_safe_and_every_entry_of_it_has_a_case(path: Path) -
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def on(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    async with stage(tmp_path_factory.mktemp("page"), gate=Consents(), within=1_200.0) as made:
+async def on(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stages]:
+    async with stages_for(tmp_path_factory, "page") as made:
         yield made
 
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("path", "name"), STORIES, ids=[f"{path.stem}: {name}" for path, name in STORIES])
-async def test_an_example_does_what_its_stories_say(on: Stage, path: Path, name: str) -> None:
-    story = next(one for one in load_cases(cases_beside(path)).stories if one.name == name)
-    told = await tell(on, path, name, f"page-{STORIES.index((path, name))}")
-    assert told.problems(story) == []
+async def test_an_example_does_what_its_stories_say(on: Stages, path: Path, name: str) -> None:
+    told = await on.tell(path, name, f"page-{STORIES.index((path, name))}")
+    assert told.problems(contract_written(path).story(name)) == []
 
 
 def _models(model: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[type[BaseModel]]:

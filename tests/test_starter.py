@@ -216,11 +216,27 @@ def test_an_unusable_setting_is_named(typed: Typed, monkeypatch: pytest.MonkeyPa
 def test_the_contracts_can_be_listed_shown_checked_and_described(typed: Typed):
     listed = typed("contracts", "list", "--json").json
     assert "sim.reports.create" in [item["contract"] for item in listed["items"]]
+    lines = typed("contracts", "list").out.splitlines()
+    assert len(lines) == len(listed["items"]) + 2, "a line each, between the head and where more is said"
+    assert all(line.startswith(f"{item['contract']}@") for item, line in zip(listed["items"], lines[1:-1], strict=True))
+    assert lines[0].split() == ["contract", "class", "about"]
+    assert "anthropic.batches.create@1       external_write  Runs a list of Messages requests within 24 hours" in lines
     shown = typed("contracts", "show", "sim.reports.create", "--json").json
     assert shown["document"]["contract"] == "sim.reports.create"
     assert "external_write" in typed("contracts", "show", "sim.reports.create").out
-    assert typed("contracts", "check").code == 0
+    checked = typed("contracts", "check", "--json").json["findings"]
+    # Not read again for a year is a finding of the day on which the test runs, and none of the contracts.
+    assert [one for one in checked if one["kind"] != "advice" and one["code"] != "stale"] == []
     assert "$defs" in json.loads(typed("contracts", "schema").out)
+
+
+def test_a_contract_that_does_not_load_is_a_line_of_the_list_that_says_where_to_look(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "broken.jobs.create.yaml").write_text("contract: [")
+    monkeypatch.setenv("SAKSHI_CONTRACTS_DIR", str(tmp_path))
+    line = typed("contracts", "list").out.splitlines()[1]
+    assert line.split(maxsplit=2) == ["broken.jobs.create", "-", "can't be loaded: `contracts check` says why"]
 
 
 def test_doctor_says_what_is_missing_and_what_to_do(typed: Typed):

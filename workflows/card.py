@@ -18,6 +18,10 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~:&])")
 _OF = re.compile(r"(\d+)/(\d+)")
 _ATTENTION = "python starter.py list --attention"
 _STOP = "To stop it: `python starter.py cancel {operation} --by YOU --reason WHY`, or *Request Cancellation* here."
+_READ = (
+    "The status is being read. What it shows meanwhile stands at the pending activity and in `python starter.py status {operation}`: this "
+    "card, and the search attributes, are those of the moment at which the reading began."
+)
 _ASKED = "A cancel was asked for. Only what the provider shows ends it."
 _UNDER_WAY = MappingProxyType(
     {
@@ -71,6 +75,7 @@ def details_of(operation: str, head: Head) -> str:
         ]
         lines += ["", f"All that waits, with jobs that may be meant: `{_ATTENTION}`. For the provider's support: `{_escalate(operation)}`."]
     elif not head.final:
+        lines += ["", _READ.format(operation=operation)] if head.step == "observe" else []
         lines += ["", _UNDER_WAY.get("undo" if head.step == "undo" else head.state, _STOP.format(operation=operation))]
     return "\n".join(lines)
 

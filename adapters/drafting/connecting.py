@@ -11,6 +11,7 @@ from domain.origins import origin_of
 VARIABLE: Final = re.compile(r"\{([^{}]{1,100})\}")
 _URL: Final = re.compile(r"(https?)://([^/?#]+)(/[^?#]*)?")
 _WHOLE_HOST: Final = re.compile(r"\{[^{}]+\}(:([0-9]+|\{[^{}]+\}))?")
+_USERINFO: Final = re.compile(r"(?<=//)[^/]*@")
 HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _ANY: Final = "[A-Za-z0-9._~-]+"
 _SERVER: Final[dict[str, Tree]] = {"server": {"kind": "origin", "about": "address of the server"}}
@@ -27,7 +28,7 @@ def base_of(create: Operation) -> tuple[dict[str, Tree], Tree]:
     variables = as_node(create.server.get("variables"))
     in_path = {_name(name): _text_target(name, variables) for name in VARIABLE.findall(path)}
     if _WHOLE_HOST.fullmatch(host):
-        return _checked(_SERVER | in_path, "${target.server}" + _filled(path), [f"the document: {one_line(address)}"])
+        return _checked(_SERVER | in_path, "${target.server}" + _filled(path), [f"the document: {_shown(address)}"])
     in_host: dict[str, Tree] = {_name(name): {"kind": "label", "about": _about(name, variables)} for name in VARIABLE.findall(host)}
     remarks = ["http is taken on loopback, and where an operator allows it"] if scheme == "http" else []
     remarks += [f"the first of {create.servers} servers that the document names"] if create.servers > 1 else []
@@ -35,10 +36,10 @@ def base_of(create: Operation) -> tuple[dict[str, Tree], Tree]:
 
 
 def _relative(address: str) -> tuple[dict[str, Tree], Tree]:
-    if not address or address.startswith("/"):
+    if not address or re.fullmatch(r"/(?!/[^/]*@)[^?#]*", address):
         said = "the document names its server by a path alone" if address else "the document names no server"
         return _checked(dict(_SERVER), "${target.server}" + address, [said])
-    return {}, hole(f"the address below which every path stands; the document: {one_line(address)}")
+    return {}, hole(f"the address below which every path stands; the document: {_shown(address)}")
 
 
 def _checked(target: dict[str, Tree], base: str, remarks: list[str]) -> tuple[dict[str, Tree], Tree]:
@@ -47,10 +48,16 @@ def _checked(target: dict[str, Tree], base: str, remarks: list[str]) -> tuple[di
     try:
         origin_of(sample)
     except AddressError:
-        return {}, hole(f"the address below which every path stands; the document: {one_line(base)}")
+        return {}, hole(f"the address below which every path stands; the document: {_shown(base)}")
     if re.search(r"[{}$]", sample):
-        return {}, hole(f"the address below which every path stands; the document: {one_line(base)}")
+        return {}, hole(f"the address below which every path stands; the document: {_shown(base)}")
     return target, Said(base, "; ".join(remarks)) if remarks else base
+
+
+def _shown(address: str) -> str:
+    """An address of the document without who calls it and without its query, which a person may have copied from a call of their own."""
+    place, query, _ = address.partition("?")
+    return one_line(_USERINFO.sub("...@", place) + ("?..." if query else ""))
 
 
 def _filled(text: str) -> str:

@@ -25,6 +25,8 @@ _UNCLEAR: Final = {
 }
 _CANCEL: Final = "already_terminal (read the status), not_yet (again later) or refused"
 _NOT_THERE: Final = "not_ready (again later), gone or rejected"
+_NEXT: Final = "what {more} of the next page is, as body.next or headers.x_next; or next_url or more instead; or take {kind} away"
+_FIRST_LIST: Final = "the first list in the answer"
 _FORMATS: Final = (
     ("jsonl", re.compile(r"(?i).*(ndjson|jsonl|json-?lines).*")),
     ("json", re.compile(r"(?i)[a-z]+/([a-z0-9.+-]*\+)?json(;.*)?")),
@@ -241,8 +243,23 @@ def _collect(chosen: Chosen, requests: Requests) -> Tree:
         for code in ("202", "404", "409", "410", "425")
         if code in result.responses
     ]
-    source: dict[str, Tree] = {"request": requests.asking(result), **({"answers": answers} if answers else {})}
-    return {"from": source, "format": _format(result)}
+    request, format, pages = requests.asking(result), _format(result), dict[str, Tree]()
+    if more := reading.paging(result):
+        # Without it the first page would be taken for the whole result.
+        request, pages = _for_a_page(request, more), {"next": hole(_NEXT.format(more=more, kind="pages"))}
+        if format.value == "json":
+            found = reading.list_of(result)
+            pages = {"items": Said(found[0], _FIRST_LIST) if found else hole("the list in a page, as body.rows"), **pages}
+            format = Said("jsonl", "one line for each item of the pages")
+    source: dict[str, Tree] = {"request": request, **({"pages": pages} if pages else {}), **({"answers": answers} if answers else {})}
+    return {"from": source, "format": format}
+
+
+def _for_a_page(request: dict[str, Tree], more: str) -> dict[str, Tree]:
+    """A request that hands on what the page before said; of the first page it is left out."""
+    query = request.get("query")
+    asking = request | {"query": {**(query if isinstance(query, dict) else {}), more: Said("${page.next}", reading.BY_NAME)}}
+    return {part: asking[part] for part in _PARTS if part in asking}
 
 
 def _format(result: Operation) -> Said:
@@ -258,13 +275,13 @@ def _reconcile(listing: Operation | None, requests: Requests, job: Said) -> Tree
         return hole("none, or how a job is found whose create was not answered (--list)")
     found, more = reading.list_of(listing), reading.paging(listing)
     pages: dict[str, Tree] = {
-        "items": Said(found[0], "the first list in the answer") if found else hole("the list of jobs, as body.items"),
-        **({"next": hole(f"what {more} of the next page is, as body.next; or next_url or more instead; or take it away")} if more else {}),
+        "items": Said(found[0], _FIRST_LIST) if found else hole("the list of jobs, as body.items"),
+        **({"next": hole(_NEXT.format(more=more, kind="it"))} if more else {}),
     }
     return [
         {
             "by": "list",
-            "request": requests.listing(listing),
+            "request": _for_a_page(requests.listing(listing), more) if more else requests.listing(listing),
             "pages": pages,
             "match": hole("what of an item shows that it is ours, as {item.metadata.ref: '${mark}'}"),
             "job": {"id": _id_of_item(found[1] if found else {}, job)},

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.drafting.openapi import Node, Operation, Parameter, as_node, as_nodes
-from adapters.drafting.schemas import can_be_named, expression, is_text, kinds, leaves
+from adapters.drafting.schemas import can_be_named, expression, is_text, kinds, leaves, properties
 from adapters.drafting.text import Said
 
 BY_NAME: Final = "by the name alone"
@@ -19,6 +19,7 @@ MAX_WORDS: Final = 60
 _TOKEN: Final = re.compile(r"(x|amz|amzsdk)?(idempotency|repeatabilityrequest|clientrequest|request|client)(key|id|token)")
 _NOT_TOKENS: Final = frozenset({"clientid", "xclientid", "clientkey", "xclientkey"})  # who asks, not what
 _STATES: Final = ("status", "state", "phase")
+_IN_STATES: Final = (*_STATES, "code", "name", "value")
 _COMMON: Final = (
     ("waiting", "queued pending accepted created submitted scheduled starting initializing validating notstarted waiting new"),
     ("running", "running processing inprogress started active working finalizing executing"),
@@ -75,11 +76,20 @@ def _location(create: Operation, code: str) -> Said | None:
 
 def state(status: Operation) -> State | None:
     """The state in the status answer: one whose words are listed before one whose words are not, a plain name before a longer one."""
-    found = [(path, node) for path, node in leaves(status.shown) if _bare(path[-1]).endswith(_STATES)]
+    named = [(path, node) for path, node in leaves(status.shown) if _bare(path[-1]).endswith(_STATES)]
+    found = [_shown_in(path, node) for path, node in named]
     listed = [(path, words) for path, node in found if (words := _words(node))]
-    plain = [(path, words) for path, words in [*listed, *((path, ()) for path, _ in found)] if _bare(path[-1]) in _STATES]
+    plain = [(path, words) for path, words in [*listed, *((path, ()) for path, _ in found)] if _bare(path[-1]) in _IN_STATES]
     best = next(iter([one for one in plain if one[1]] or listed or plain or [(path, ()) for path, _ in found]), None)
     return best and State(expression("body", *best[0]), best[1][:MAX_WORDS])
+
+
+def _shown_in(path: tuple[str, ...], node: Node) -> tuple[tuple[str, ...], Node]:
+    """The state itself; where that is an object, as `{"status": {"code": 30, "message": ...}}`, what in it is called like one."""
+    within = {name: as_node(part) for name, part in properties(node).items()}
+    named = [name for wanted in _IN_STATES for name in within if _bare(name) == wanted and is_text(within[name])]
+    best = next(iter([name for name in named if _words(within[name])] or named), None)
+    return (path, node) if best is None else ((*path, best), within[best])
 
 
 def _words(node: Node) -> tuple[str | int | bool, ...]:

@@ -7,6 +7,7 @@ from typing import Final, cast
 from pydantic import JsonValue
 
 from adapters.drafting.openapi import OpenApi
+from adapters.regular_files import first_bytes
 from adapters.strict_yaml import Bounds, read_yaml
 from domain.errors import BadContract, BadInput
 
@@ -16,13 +17,10 @@ BOUNDS: Final = Bounds("an OpenAPI document", MAX_BYTES, 1_000_000, 100, quick=T
 
 def read_openapi(path: Path) -> OpenApi:
     """The document of a file. Raises BadInput."""
-    if path.exists() and not path.is_file():  # whoever opens a pipe waits for who writes to it
-        raise BadInput(f"{path} can't be read: it is no file")
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = first_bytes(path, MAX_BYTES + 1)
     except OSError as error:
-        raise BadInput(f"{path} can't be read: {error.strerror or type(error).__name__}") from None
+        raise BadInput(f"{path} can't be read: {error.strerror}") from None
     if len(data) > MAX_BYTES:
         raise BadInput(f"{path} is larger than {BOUNDS.said}")
     return OpenApi(_parsed(data.removeprefix(b"\xef\xbb\xbf"), path), str(path))

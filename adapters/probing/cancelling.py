@@ -8,10 +8,11 @@ from adapters.probing.findings import Findings, Mend, Seen, plain
 from adapters.probing.jobs import Job, Left
 from adapters.probing.talking import Talk, Unsent
 from adapters.probing.watching import Watching, read_once
+from domain.answer_matching import DEFAULT
 from domain.contract import Contract
 from domain.exchange import NoAnswer
 from domain.language.stages import Cancel
-from domain.reading import DEFAULT, Reading, read_cancel
+from domain.reading import Reading, read_cancel
 
 TRIES: Final = 4
 CLEANING: Final = 45.0
@@ -115,7 +116,7 @@ class Cancelling:
             did += "if it is one, an earlier entry with `phase: cancelling` has to say so"
             self._findings.say(name, "differs", says=says, did=did, seen=[*first.seen, newest])
         elif job.ended is not None:
-            did = f"acknowledged, and then the job has {job.ended} (if it was about to end by itself, try an input whose job takes longer)"
+            did = f"acknowledged, and then it ended as {job.ended} (if it was about to end by itself, try an input whose job takes longer)"
             self._findings.say(name, "differs", says=says, did=did, seen=[*first.seen, newest])
         elif cut:
             self._findings.say(name, "not_tried", says=says, did="the time of the probe was over before", seen=[newest])

@@ -16,10 +16,11 @@ from adapters.probing.naming import Names
 from adapters.probing.settling import Settled, settle
 from adapters.probing.talking import Talk, Unsent
 from adapters.probing.watching import compared
+from domain.answer_matching import answer_scope, observed_value
 from domain.language.expressions import Scope
 from domain.language.matching import is_met
 from domain.language.stages import Token
-from domain.reading import Reading, answer_scope, observed_value
+from domain.reading import Reading
 from domain.steps import token_of
 
 

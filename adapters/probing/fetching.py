@@ -11,13 +11,14 @@ from typing import Final
 
 from adapters.probing.findings import Seen, plain
 from adapters.probing.talking import Talk, Unsent
+from domain.answer_matching import answer_scope
 from domain.bodies import headers_root, media_type
 from domain.exchange import Answer, NoAnswer
 from domain.language.calls import Output, Pages, Source
 from domain.language.expressions import Scope, first_value
 from domain.language.functions import TooMuch
 from domain.paging import Following, Trail, following, page_root
-from domain.reading import answer_scope, read_collect
+from domain.reading import read_collect
 from domain.results.expectations import Expectations, count_of, expectations
 from domain.results.inline import inline_bytes, line
 from domain.results.joining import Joiner

@@ -17,6 +17,7 @@ Verdict = Literal["ok", "differs", "not_offered", "not_tried"]
 Change = Literal["set", "add", "drop", "append"]
 _GRAVITY: Final[Mapping[Verdict, int]] = {"not_tried": 0, "not_offered": 1, "ok": 2, "differs": 3}
 MAX_TEXT: Final = 600
+UNHEARD: Final = "the probe did not get so far"
 
 QUESTIONS: Final[Mapping[str, str]] = {
     "create.taken": "the create is taken, and its answer names the job",
@@ -88,7 +89,7 @@ class Check:
     name: str
     verdict: Verdict = "not_tried"
     says: str = ""
-    did: str = "the probe did not get so far"
+    did: str = UNHEARD
     exchanges: list[int] = field(default_factory=list[int])
     mends: list[Mend] = field(default_factory=list[Mend])
 
@@ -139,6 +140,10 @@ class Findings:
     def verdict(self, name: str) -> Verdict:
         """The verdict as it stands."""
         return self.checks[name].verdict
+
+    def heard_of(self, name: str) -> bool:
+        """Whether anything was said on a question."""
+        return self.checks[name].did != UNHEARD
 
     def state(self, shown: str, word: str) -> None:
         """A state that a status answer showed, and how it is mapped."""

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from adapters.probing.findings import Findings, Mend, Seen, plain
 from adapters.probing.jobs import Job
 from adapters.probing.naming import Names
-from adapters.probing.talking import Talk, Unsent
+from adapters.probing.talking import STEP_TRIES, Talk, Unsent
 from domain.errors import BadInput
 from domain.evidence import instant_text
 from domain.exchange import NoAnswer, Request
@@ -205,13 +205,16 @@ class Looking:
         return Shown(tuple(seen), why="the list is longer than can be read")
 
     async def _ask(self, lookup: Lookup, name: str, request: Request, scope: Scope) -> tuple[Found | None, Seen]:
-        said = await self._talk.ask(name, request, "create", scope)
-        if isinstance(said.outcome, NoAnswer):
-            return None, said.seen
-        how = read_get if lookup.by == "get" else read_page
-        found = how(self._contract, lookup, said.outcome, scope, said.now)
-        said.seen.word = found.word if lookup.by == "get" else found.meaning
-        return found, said.seen
+        """One answer. A call that is throttled says nothing of what is there, so it is asked again, and with it no page before it."""
+        how, tries = read_get if lookup.by == "get" else read_page, 0
+        while True:
+            said = await self._talk.ask(name, request, "create", scope)
+            if isinstance(said.outcome, NoAnswer):
+                return None, said.seen
+            found, tries = how(self._contract, lookup, said.outcome, scope, said.now), tries + 1
+            said.seen.word = found.word if lookup.by == "get" or found.word == "throttled" else found.meaning
+            if found.word != "throttled" or tries == STEP_TRIES or not await self._talk.pause(tries, found.delay_ms):
+                return found, said.seen
 
 
 def _window(first: datetime | None, last: datetime | None) -> JsonValue:

@@ -6,7 +6,7 @@
 
 import secrets
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, cast
@@ -70,10 +70,11 @@ class Names:
 
 def another(contract: Contract, input: JsonValue, scope: Scope) -> JsonValue:
     """Another input for the same address; None if one value's change gives none. Numbers are changed before texts."""
+    scope = replace(scope, steps=_stand_ins(contract))
     asked = _rendered(contract, input, scope)
     if asked is None or asked.parts:
         return None
-    for path, value in _changes(input):
+    for path, value in _changes(input, tuple(_listed(contract.input))):
         changed = _with(input, path, value)
         try:
             validate_input(contract, changed)
@@ -85,6 +86,26 @@ def another(contract: Contract, input: JsonValue, scope: Scope) -> JsonValue:
     return None
 
 
+def _stand_ins(contract: Contract) -> JsonValue:
+    """Values in the place of those that steps will save: what is compared is two requests that differ in the input alone."""
+    return {step.step: dict.fromkeys(step.save, "1") for step in contract.create.before}
+
+
+def _listed(schema: JsonValue) -> Iterator[JsonValue]:
+    """The words that the schema lists somewhere: where one of them stands, no other text may."""
+    match schema:
+        case {"enum": list(words)}:
+            yield from (word for word in words if isinstance(word, str))
+        case dict():
+            for part in schema.values():
+                yield from _listed(part)
+        case list():
+            for part in schema:
+                yield from _listed(part)
+        case _:
+            return
+
+
 def _rendered(contract: Contract, input: JsonValue, scope: Scope) -> Request | None:
     try:
         return render(contract, contract.create.request, replace(scope, input=input))
@@ -92,7 +113,7 @@ def _rendered(contract: Contract, input: JsonValue, scope: Scope) -> Request | N
         return None
 
 
-def _changes(input: JsonValue) -> Iterator[tuple[Path, JsonValue]]:
+def _changes(input: JsonValue, words: Sequence[JsonValue]) -> Iterator[tuple[Path, JsonValue]]:
     leaves = list(_leaves(input, ()))
     for path, value in leaves:
         if isinstance(value, int) and not isinstance(value, bool):
@@ -102,7 +123,9 @@ def _changes(input: JsonValue) -> Iterator[tuple[Path, JsonValue]]:
         if isinstance(value, float):
             yield path, value / 2
     for path, value in leaves:
-        if isinstance(value, str) and value:
+        if isinstance(value, str) and value in words:
+            yield from ((path, word) for word in words if word != value)
+        elif isinstance(value, str) and value:
             yield path, f"{value}-2"
             yield path, value[:-1] + ("2" if value[-1] != "2" else "3")
     for path, value in leaves:

@@ -237,13 +237,13 @@ class _Probe:
     def _nothing_to_say(self) -> None:
         """Questions to which nothing came up."""
         quiet = {
-            "addresses": ("ok", "no address of another host"),
+            "addresses": ("ok", "no address of a host that is not listed"),
             "hints": ("not_offered", "no hint was given"),
             "create.compare": ("not_offered", "no earlier sending was met, or no compare"),
             "status.progress": ("not_offered", "no progress was shown"),
         }
         for name, (verdict, did) in quiet.items():
-            if self._findings.verdict(name) == "not_tried":
+            if not self._findings.heard_of(name):
                 self._findings.say(name, "ok" if verdict == "ok" else "not_offered", did=did)
         for part, key in {"status": "observe", "result": "collect", "cancel": "cancel"}.items():
             for name in _of(part) if getattr(self._contract, key) is None else ():

@@ -20,6 +20,7 @@ from activities.ports import Provider, ResultStore, StreamedAnswer
 from adapters.addresses import as_ip
 from adapters.probing.findings import Findings, Mend, Seen
 from adapters.probing.hints import look_at_hints
+from domain.answer_matching import answer_scope
 from domain.call_policy import call_policy
 from domain.contract import Contract
 from domain.errors import AddressError, NotFound, RenderError
@@ -34,7 +35,6 @@ from domain.language.templates import fill_text
 from domain.origins import Origin, origin_of, shown_url
 from domain.paging import Trail, next_page, page_root
 from domain.polling import next_delay
-from domain.reading import answer_scope
 from domain.rendering import render
 from domain.sensitive import find
 from domain.steps import StepRead, read_step
@@ -126,9 +126,14 @@ class Talk:
         return replace(request, whole_sha256=whole.hexdigest())
 
     async def ask(self, call: str, request: Request, stage: Stage, scope: Scope) -> Said:
-        """Send once, and read the whole answer."""
-        exchange = await self._provider.exchange(request, self._policy)
-        return self._said(call, exchange, stage, scope)
+        """Send once, and read the whole answer. While a quota is used up nothing is sent: that is waited for, as an operation would."""
+        held = 0
+        while True:
+            exchange = await self._provider.exchange(request, self._policy)
+            kept = exchange.outcome.wait_ms if isinstance(exchange.outcome, NoAnswer) and exchange.outcome.word == "quota" else None
+            held += 1
+            if kept is None or not await self.pause(held, kept):
+                return self._said(call, exchange, stage, scope)
 
     @asynccontextmanager
     async def fetch(self, call: str, request: Request, *, total_s: float) -> AsyncGenerator[tuple[Seen, StreamedAnswer]]:

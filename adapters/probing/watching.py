@@ -14,11 +14,12 @@ from adapters.probing.jobs import Job
 from adapters.probing.mending import scalar
 from adapters.probing.naming import nobodys
 from adapters.probing.talking import Talk, Unsent
+from domain.answer_matching import answer_scope, observed_value
 from domain.exchange import Answer, NoAnswer
 from domain.language.expressions import Scope, compile_expression, evaluate
 from domain.language.functions import TooMuch
 from domain.language.stages import Observe
-from domain.reading import Reading, answer_scope, observed_value, read_observe
+from domain.reading import Reading, read_observe
 
 UNREADABLE: Final = 8
 """Readings in a row that say nothing, after which no more is asked."""
@@ -198,10 +199,13 @@ class Watching:
         done = progress.get("completed", progress.get("percent"))
         if done is None or reading.meaning != "going":
             return
-        less = self._done is not None and done < self._done
-        did = f"{self._done:g} done, then {done:g}" if less else f"{done:g} done"
-        self._findings.say("status.progress", "differs" if less else "ok", says="progress", did=did, seen=[read.seen])
-        self._done = float(done)
+        before, self._done = self._done, float(done)
+        if before is None:
+            did = f"one value only was shown: {done:g} done"
+            self._findings.say("status.progress", "not_tried", says="progress", did=did, seen=[read.seen])
+            return
+        did = f"{before:g} done, then {done:g}"
+        self._findings.say("status.progress", "differs" if done < before else "ok", says="progress", did=did, seen=[read.seen])
 
     # --- after the end --------------------------------------------------------------------------------------------------
 

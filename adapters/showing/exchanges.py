@@ -82,7 +82,7 @@ def exchanges_of(entries: Sequence[Entry]) -> list[Shown]:
             if entry.kind == "cancel_answer":
                 intent, cancel = cancel, None
             if entry.kind == "step":
-                left = steps.get(_step(entry, "undo" if entry.body["meaning"] in _UNDOING else "step"))
+                left = steps.get(_step(entry, "undo" if entry.body["meaning"] in UNDOING else "step"))
                 intent = left.pop() if left else None  # the newest: an older one died
             shown.append(_shown(len(shown) + 1, CALLS[entry.kind], entry, intent, meaning=entry.body.get("meaning")))
     asked = [*intents.values(), *(one for left in steps.values() for one in left), *([] if cancel is None else [cancel])]
@@ -117,7 +117,8 @@ def _is_exchange(entry: Entry) -> bool:
     return "http" in entry.body or entry.body.get("recovered") == "lost"
 
 
-_UNDOING = ("undone", "undo_again", "leftover")
+UNDOING = ("undone", "undo_again", "leftover")
+"""Of a step: what came of taking back what it left."""
 
 
 def _step(entry: Entry, what: Json) -> tuple[Json, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from adapters.showing.dossier import Dossier
-from adapters.showing.exchanges import Shown, outcome_words, read_words
+from adapters.showing.exchanges import UNDOING, Shown, outcome_words, read_words
 from adapters.showing.markdown import code, plain
 from adapters.showing.story import sentence
 from domain.evidence import Json, instant_text
@@ -80,9 +80,12 @@ def _creates(dossier: Dossier) -> Iterator[str]:
         )
     if len(creates) > ATTEMPTS_SHOWN:
         yield f"{len(creates) - ATTEMPTS_SHOWN} more create attempts stand in `exchanges.json`."
-    steps = len(dossier.of_call("step")) + len(dossier.of_call("undo"))
-    if not creates and steps:
-        yield f"No request to create was answered or left unanswered. Requests ahead of it were: {steps}, in `exchanges.json`."
+    beside = [*dossier.of_call("step"), *dossier.of_call("undo")]
+    undos = sum(one["call"] == "undo" or _meaning(one) in UNDOING for one in beside)
+    if not creates and beside:
+        taken_back = f" Requests to take back what these left: {undos}, there too." if undos else ""
+        ahead = f"Requests ahead of it were: {len(beside) - undos}, in `exchanges.json`."
+        yield f"No request to create was answered or left unanswered. {ahead}{taken_back}"
     elif not creates:
         yield "No request to create was answered or left unanswered: nothing of this operation reached the provider."
 

@@ -1,6 +1,7 @@
 """Contracts, as text for a terminal."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -11,19 +12,25 @@ from adapters.showing.text import drawn, inert, rows
 
 
 def contracts_text(items: Sequence[Mapping[str, object]]) -> str:
-    """A list of contracts."""
+    """A list of contracts, a line each: the first sentence of what it is, as far as the line goes."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("contract", "class", "about"):
         table.add_column(name, overflow="fold")
     for item in items:
-        broken = item.get("broken")
         words = (
-            (item["contract"], "-", f"BROKEN {broken}")
-            if broken
-            else (f"{item['contract']}@{item['version']}", item["class"], item["about"])
+            (item["contract"], "-", "can't be loaded: `contracts check` says why")
+            if "broken" in item
+            else (f"{item['contract']}@{item['version']}", item["class"], _first_sentence(str(item["about"])))
         )
-        table.add_row(*(Text(inert(word)) for word in words))
-    return drawn(table) if items else "no contracts"
+        *named, about = (Text(inert(word)) for word in words)
+        table.add_row(*named, Text(about.plain, no_wrap=True, overflow="ellipsis"))
+    whole = Text("`contracts show NAME` says what it promises, and what it can't", style="dim")
+    return drawn(table, whole) if items else "no contracts"
+
+
+def _first_sentence(text: str) -> str:
+    found = _SENTENCE.match(text)
+    return found[0] if found else text.rstrip(".")
 
 
 def contract_text(shown: Mapping[str, object]) -> str:
@@ -66,6 +73,8 @@ def checked_text(shown: Mapping[str, object]) -> str:
     return "\n".join(lines)
 
 
+_SENTENCE = re.compile(r".{12,}?(?=[.;:]\s)")
+"""Not as far as an abbreviation at the very beginning."""
 _KINDS = {"error": "wrong", "unsafe": "unsafe and not accepted", "advice": "to think about"}
 
 

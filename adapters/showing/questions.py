@@ -25,6 +25,10 @@ _HAPPENED: dict[State, str] = {
     "succeeded": "The operation succeeded, and its result is verified.",
 }
 _JOB_GONE = "You accepted the job, and then no longer showed it to us. We never saw it end."
+_GONE_HERE = (
+    "Something that we need to go on with this is gone at our side, so we have stopped asking you about it. Nothing shows that you did "
+    "anything wrong."
+)
 _REMOTE_FAILURE = "You showed the job as failed."
 _REFUSED = "You refused our request, and we know of no job that it made."
 _UNDER_WAY = "The operation is under way; nothing is known to be wrong with it."
@@ -62,6 +66,11 @@ _QUESTIONS: dict[State, tuple[str, ...]] = {
     "failed": ("Why did it fail, and would the same request succeed now?",),
     "abandoned": ("Does anything of it still run or cost at your side? If so, please end it.",),
 }
+_STILL_THERE = (
+    "In what state is job {job}, or how did it end?",
+    "If it goes on: until when, and can you end it if we ask you to?",
+    "If it has a result: where is it, and until when can it be fetched?",
+)
 _COUNTS = "Do the counts under *Known* or the delivered records tell the truth?"
 _ITEMS = "What became of the items in `failed-items.jsonl`, and were they charged for?"
 _CANDIDATES = "Was one of the jobs under *Jobs that may be this one* made by it?"
@@ -74,6 +83,8 @@ def happened(dossier: Dossier) -> str:
     state = dossier.standing.state
     if dossier.standing.final and not dossier.exchanges and state != "succeeded":
         return f"{_NEVER_SENT} State: {code(state)}."
+    if dossier.standing.missing is not None:
+        return _GONE_HERE
     if state == "result_unavailable" and dossier.standing.verdict is None:
         return _JOB_GONE
     if state == "failed" and _refused(dossier):
@@ -108,7 +119,9 @@ def _refused(dossier: Dossier) -> bool:
 def questions(dossier: Dossier) -> tuple[str, ...]:
     """What the provider's support can settle."""
     state = dossier.standing.state
-    if state == "result_unavailable" and dossier.standing.verdict is None:
+    if state == "result_unavailable" and dossier.standing.missing is not None:
+        asked = _STILL_THERE
+    elif state == "result_unavailable" and dossier.standing.verdict is None:
         asked = ("Do you still have job {job}? In what state is it, or how did it end?", "If it was removed: when, and by whom or what?")
     elif not dossier.exchanges:
         asked = ()

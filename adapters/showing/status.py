@@ -13,12 +13,13 @@ from typing import Literal, cast
 from activities.ports import Record
 from adapters.sql_projection import StreamRow
 from domain.evidence import Json, instant_text
-from domain.lifecycle import CHOICES, choices, next_step, why_of
+from domain.lifecycle import CHOICES, cancels, choices, flags_of, next_step, why_of
 from domain.standing import Standing
 
 SCHEMA = "sakshi.status/1"
 OVERDUE = timedelta(seconds=30)
 CANDIDATES_SHOWN = 5
+FORCED = "ask the provider to end the job by the contract's forced cancel"
 Waiting = Literal["provider", "human", "clock", "worker"]
 
 
@@ -57,7 +58,7 @@ def status_of(record: Record, *, at: datetime, last_entry: datetime, by: str) ->
         "result": result_of(standing),
         "retry_of": opened.retry_of,
         "retried_by": standing.retried_by,
-        "flags": [flag.model_dump(mode="json") for flag in standing.flags],
+        "flags": [flag.model_dump(mode="json") for flag in flags_of(standing)],
         "head": {"seq": record.seq, "hash": record.hash},
         "opened_at": instant_text(opened.at),
         "state_since": instant_text(standing.state_since),
@@ -74,25 +75,27 @@ def status_of_row(row: StreamRow, *, at: datetime, by: str) -> dict[str, Json]:
 def attention_of(stream: str, standing: Standing, *, at: datetime, by: str) -> dict[str, Json] | None:
     """Since when, why and for which choice an operation waits for a human; None if it does not.
 
-    `options` has the words and the command of each choice; `candidates` are jobs at the provider that may be this operation's.
+    `options` has the words and the commands of each choice, and of a cancel by force; `candidates` are jobs at the provider that may be
+    this operation's.
     """
     if not standing.attention:
         return None
     since = standing.attention_since or standing.state_since
     offered = choices(standing, at)
+    options = [(choice, CHOICES[choice], _commands_of(stream, standing, choice, by=by)) for choice in offered]
+    if forced := _forced(stream, standing, at=at, by=by):
+        options.append(("cancel --force", FORCED, forced))
     return {
         "since": instant_text(since),
         "why": why_of(standing),
         "choices": list(offered),
-        "options": [
-            {"choice": choice, "means": CHOICES[choice], "commands": [*_commands_of(stream, standing, choice, by=by)]} for choice in offered
-        ],
+        "options": [{"choice": choice, "means": means, "commands": [*commands]} for choice, means, commands in options],
         "candidates": list(standing.candidates),
     }
 
 
 def _commands_of(stream: str, standing: Standing, choice: str, *, by: str) -> list[str]:
-    said = f"--by {shlex.quote(by)} --reason WHY"
+    said = _by(by)
     if choice != "adopt":
         return [command("resolve", stream, f"{choice.replace('accept_', 'accept ')} {said}")]
     jobs = [_adopted(job) for job in standing.candidates[:CANDIDATES_SHOWN] if "id" in job]
@@ -149,18 +152,29 @@ def result_of(standing: Standing) -> dict[str, Json] | None:
 
 def next_commands(stream: str, standing: Standing, *, at: datetime, waiting: Waiting | None, by: str) -> list[str]:
     """What to type next, as it is to be typed."""
-    said = f"--by {shlex.quote(by)} --reason WHY"
     if standing.attention:
         look = [command("result", stream, "--failed-items")] if standing.failed_items else []
-        return [*look, *(line for choice in choices(standing, at) for line in _commands_of(stream, standing, choice, by=by))]
+        chosen = [line for choice in choices(standing, at) for line in _commands_of(stream, standing, choice, by=by)]
+        return [*look, *chosen, *_forced(stream, standing, at=at, by=by)]
     if standing.final:
         result = [command("result", stream, f"--output result-{stream}")] if standing.outputs else []
         result += [command("result", stream, "--failed-items")] if standing.failed_items else []
+        lost = ["python starter.py doctor", command("run", "--continue", stream)] if waiting == "worker" else []
         again = [f"python starter.py run --again {stream} --reason WHY"] if safe_to_run_again(standing) else []
-        return [*result, command("evidence", stream), *again]
+        return [*result, command("evidence", stream), *lost, *again]
     if waiting == "worker":
         return ["python starter.py doctor", command("status", stream)]
-    return [command("watch", stream), command("cancel", stream, said)]
+    plain = [command("cancel", stream, _by(by))] if False in cancels(standing, at) else []
+    return [command("watch", stream), *plain, *_forced(stream, standing, at=at, by=by)]
+
+
+def _forced(stream: str, standing: Standing, *, at: datetime, by: str) -> list[str]:
+    """The cancel by force, where the contract has a call for it and the state lets it be asked for."""
+    return [command("cancel", stream, f"--force {_by(by)}")] if True in cancels(standing, at) else []
+
+
+def _by(by: str) -> str:
+    return f"--by {shlex.quote(by)} --reason WHY"
 
 
 def command(verb: str, stream: str, rest: str = "") -> str:

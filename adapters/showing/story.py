@@ -5,7 +5,7 @@ from typing import cast
 
 from adapters.showing.entries import folded
 from adapters.showing.markdown import code, table
-from adapters.showing.text import said
+from adapters.showing.text import beside, said
 from domain.chain import Entry
 from domain.evidence import Json
 
@@ -61,7 +61,7 @@ SENTENCES: dict[str, str] = {
     "cancel_answer.unsure": "No usable answer to the cancel: whether it was taken is not known.",
     "cancel_answer.again": "The cancel was not carried out this time.",
     "cancel_answer.refused": "The provider refused the cancel.",
-    "cancel_answer.violation": "The answer to the cancel names another job.",
+    "cancel_answer.violation": "The answer to the cancel is about something else than was asked.",
     "lookup.found": "Looked: exactly one job is ours.",
     "lookup.candidates": "Looked: jobs that may be ours were found, none for certain.",
     "lookup.none": "Looked: no job of ours is shown. That proves nothing.",
@@ -84,7 +84,7 @@ SENTENCES: dict[str, str] = {
     "result.gone": "The result can't be had any more.",
     "callback.accepted": "The provider called us back and named the job.",
     "clock.approval": "The time for a human's consent is over.",
-    "clock.create": "The time for creating is over: nothing more is sent.",
+    "clock.create": "The time for creating is over: no request to create follows unless a human asks for one.",
     "clock.lookup": "The time for looking is over.",
     "clock.result": "The time for the job to end is over.",
     "clock.cancel": "The time for the cancel to be confirmed is over.",
@@ -95,6 +95,7 @@ SENTENCES: dict[str, str] = {
     "linked.retry_of": "This operation repeats another one.",
     "erased.erased": "Kept values were erased.",
     "pruned.pruned": "Retention removed kept values.",
+    "missing.needed": "Something that is needed to go on cannot be had any more: nothing more is sent without it.",
 }
 
 
@@ -120,7 +121,7 @@ def _row(entry: Mapping[str, Json]) -> list[str]:
         f"{entry['seq']}-{run['last_seq']}" if run else str(entry["seq"]),
         str(entry["at"])[:23].replace("T", " "),
         code(entry["actor"]),
-        sentence(str(entry["cause"])) + times,
+        " ".join(part for part in (sentence(str(entry["cause"])) + times, beside(entry)) if part),
         state,
         code(detail) if detail else "",
     ]

@@ -13,7 +13,7 @@ from adapters.showing.knowledge import known, unknown
 from adapters.showing.markdown import bullets, code, numbered, plain, table
 from adapters.showing.questions import happened, questions
 from domain.evidence import instant_text
-from domain.lifecycle import CHOICES, choices, why_of
+from domain.lifecycle import CHOICES, choices, flags_of, why_of
 
 EXCHANGES_SHOWN = 60
 
@@ -88,7 +88,7 @@ def _warnings(dossier: Dossier, faults: Sequence[str]) -> Iterator[str]:
 def _why(dossier: Dossier) -> str:
     standing = dossier.standing
     why = why_of(standing)
-    flags = [f"Since {instant_text(flag.since)}: {code(flag.why)}." for flag in standing.flags]
+    flags = [f"Since {instant_text(flag.since)}: {code(flag.why)}." for flag in flags_of(standing)]
     return "".join(f"\n\n{line}" for line in [*([f"As recorded: {code(why)}."] if why else []), *flags])
 
 

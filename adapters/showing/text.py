@@ -14,8 +14,11 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from domain.evidence import Json, bounded
-from domain.standing import counts_text, progress_text
+from adapters.showing.exchanges import UNDOING
+from domain.contradictions import contradiction_text
+from domain.errors import MissingFault, missing_words
+from domain.evidence import FROM_OUTSIDE, Json, bounded
+from domain.standing import FINAL, counts_text, progress_text
 
 EFFECT_MADE = {"none": "no", "possible": "possibly", "made": "yes"}
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
@@ -116,14 +119,16 @@ def evidence_text(evidence: Mapping[str, Json]) -> str:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("seq", "at", "who", "what", "state", "says", "hash"):
         table.add_column(name, overflow="fold", no_wrap=name in {"seq", "hash"})
-    for entry in cast("list[dict[str, Json]]", evidence["entries"]):
+    shown = cast("list[dict[str, Json]]", evidence["entries"])
+    for entry in shown:
         folded = cast("Mapping[str, Json] | None", entry.get("folded"))
         seq = f"{entry['seq']}-{folded['last_seq']}" if folded else str(entry["seq"])
         moved = f"{entry['from'] or 'new'} -> {entry['to']}" if entry["role"] == "move" else ("note" if entry["role"] == "note" else "")
-        words = (seq, str(entry["at"])[11:23], entry["actor"], entry["cause"], moved, said(entry), str(entry["hash"])[:12])
+        says = " ".join(part for part in (said(entry), beside(entry)) if part)
+        words = (seq, str(entry["at"])[11:23], entry["actor"], entry["cause"], moved, says, str(entry["hash"])[:12])
         table.add_row(*(Text(inert(word)) for word in words))
-    some_are_folded = any(entry.get("folded") for entry in cast("list[dict[str, Json]]", evidence["entries"]))
-    more = "; --all shows unchanged readings one by one" if some_are_folded else ""
+    more = "; a note is recorded and moves no state" if any(entry["role"] == "note" for entry in shown) else ""
+    more += "; --all shows unchanged readings one by one" if any(entry.get("folded") for entry in shown) else ""
     return drawn(table, Text(f"{evidence['total']} entries of {inert(evidence['id'])}{more}", style="dim"))
 
 
@@ -135,13 +140,15 @@ def said(entry: Mapping[str, Json]) -> str:
     violation = cast("Mapping[str, Json]", body.get("violation") or {})
     folded = cast("Mapping[str, Json] | None", entry.get("folded"))
     parts = [
+        str(body.get("step") or ""),
         str(body.get("remote_state") or ""),
         progress_text(body.get("progress")) or "",
         counts_text(body.get("items")) or counts_text(body.get("counts")) or "",
         str(body.get("counts_problem") or ""),
         f"HTTP {http['status']}" if http.get("status") else str(http.get("no_answer") or ""),
         str(words.get("message") or words.get("reason") or words.get("code") or ""),
-        str(body.get("why") or body.get("reason") or violation.get("why") or ""),
+        str(body.get("why") or body.get("reason") or contradiction_text(violation) or ""),
+        _missing(body) if entry["kind"] == "missing" else "",
         f"job {job['id']}" if isinstance(job := body.get("job"), dict) and "id" in job else "",
         f"attempt {body['attempt']}" if entry["kind"] == "intent" and body.get("attempt") else "",
         f"recovered: {body['recovered']}" if body.get("recovered") else "",
@@ -149,6 +156,21 @@ def said(entry: Mapping[str, Json]) -> str:
         f"({folded['count']} readings)" if folded else "",
     ]
     return " ".join(part for part in parts if part)
+
+
+def beside(entry: Mapping[str, Json]) -> str:
+    """What a fact is that came as a note: two readings in a row, of which one is such a note, are no contradiction."""
+    planned = entry["kind"] == "step" and cast("Mapping[str, Json]", entry["body"])["meaning"] in UNDOING
+    if entry["role"] != "note" or entry["kind"] not in FROM_OUTSIDE or planned:
+        return ""
+    if entry["from"] in FINAL:
+        return "(after the end: changes nothing)"
+    then = "the next step reads it" if entry["kind"] == "late" else "changes nothing"
+    return f"(of a step that was replaced: {then})"
+
+
+def _missing(body: Mapping[str, Json]) -> str:
+    return missing_words(str(body["what"]), cast("MissingFault", body.get("fault", "absent")))
 
 
 def result_text(result: Mapping[str, Json]) -> str:

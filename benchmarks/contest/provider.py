@@ -5,10 +5,6 @@ import httpx
 from benchmarks.contest.work import Body
 
 
-class Unfinished(Exception):
-    """The job has not ended."""
-
-
 class Reports:
     """The three calls."""
 

@@ -33,7 +33,7 @@ def check_cases(contract: Contract, cases: Cases) -> Checked:
     """Run every case, and look whether the stories can be told."""
     calls = calls_of(contract)
     wrong = [*_asked(contract, cases), *_names(cases), *_stories(contract, cases, calls)]
-    reached: list[object] = []
+    reached: set[int] = set()
     shown: set[Path] = set()
     for index, case in enumerate(cases.cases):
         at: Path = ("cases", index)
@@ -44,13 +44,13 @@ def check_cases(contract: Contract, cases: Cases) -> Checked:
         ran, problems = run_case(contract, call, case, cases.given(case))
         wrong += [replace(problem, path=(*at, *problem.path)) for problem in problems]
         if ran is not None:
-            reached += ran.reached
+            reached.update(map(id, ran.reached))
             shown.update(_shown(call, ran))
             wrong += [replace(problem, path=(*at, *problem.path)) for problem in _leads(contract, call, ran)]
     unreached = [
         Problem(place.path, "a case that is read by this entry", "entry-without-case")
         for place in places_of(contract)
-        if not any(place.entry is one for one in reached)
+        if id(place.entry) not in reached
     ]
     return Checked(tuple(wrong), tuple(unreached), frozenset(shown))
 
@@ -73,9 +73,11 @@ def _asked(contract: Contract, cases: Cases) -> Iterator[Problem]:
 
 def _names(cases: Cases) -> Iterator[Problem]:
     for kind, named in (("cases", [case.name for case in cases.cases]), ("stories", [story.name for story in cases.stories])):
+        taken: set[str] = set()
         for index, name in enumerate(named):
-            if name in named[:index]:
+            if name in taken:
                 yield Problem((kind, index, "name"), "a name that no other has", "case")
+            taken.add(name)
 
 
 def _stories(contract: Contract, cases: Cases, calls: dict[str, Call]) -> Iterator[Problem]:

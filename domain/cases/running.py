@@ -4,18 +4,21 @@
   `same` differs, `stuck` for a stored 5xx, `unsure` where nothing may be concluded (an accepted job without an id), `held`, `lost`.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from pydantic import JsonValue
 
+from domain.answer_matching import Judged, answer_scope, judge
 from domain.cases.calls import Call
 from domain.cases.matching import differences, fits
 from domain.cases.models import Case, Given
 from domain.cases.scope import NOW, Known, answer_of, arrived, scope_of
 from domain.contract import Contract
 from domain.errors import AddressError, BadInput, RenderError
+from domain.evidence import bounded
 from domain.exchange import Answer, Request
 from domain.language.calls import Answer as Entry
 from domain.language.calls import Pages, Source
@@ -26,7 +29,7 @@ from domain.language.functions import TooMuch
 from domain.language.matching import is_met
 from domain.lookups import read_get, read_page
 from domain.paging import Following, following, next_page, page_root
-from domain.reading import Judged, Reading, answer_scope, judge, read_cancel, read_collect, read_create, read_observe
+from domain.reading import Reading, read_cancel, read_collect, read_create, read_observe
 from domain.rendering import render
 from domain.results.pieces import source_of
 from domain.steps import read_step, undone
@@ -184,7 +187,10 @@ def _entry(judged: Judged) -> tuple[Entry[str], ...]:
 
 
 def _why(judged: Judged, reading: Reading) -> str:
-    """Why production concludes less than the word of the entry that matched."""
+    """Why production concludes something else than the word of the entry that matched."""
+    if judged.differs is not None and _means(reading) == "violation":
+        due = " or ".join(_typed(one) for one in judged.differs.expected)
+        return f": `same` wants {judged.differs.field} to be {due}, and it is {_typed(judged.differs.found)} (nothing is converted)"
     if judged.entry and judged.same == "missing" and judged.decided is None:
         return f": an entry that is {judged.word} matched, and what `same` looks at has no value (allow that with ~)"
     if judged.entry and _means(reading) == "unsure" and judged.word != "unsure":
@@ -288,12 +294,18 @@ def _problems(case: Case, ran: Ran) -> Iterator[Problem]:
     for name in ("job", "saved", "counts", "verdict", "reason", "code", "message", "items", "next"):
         wanted = getattr(case, name)
         if name in case.model_fields_set and not _as_wanted(wanted, ran.seen.get(name)):
-            yield Problem((name,), f"{ran.seen.get(name)!r}, which is what the contract reads", "case")
+            seen = ran.seen.get(name)
+            yield Problem((name,), f"{'nothing' if seen is None else repr(seen)}, which is what the contract reads", "case")
     if case.found is not None:
         jobs = cast("list[dict[str, JsonValue]]", ran.seen.get("found") or [])
         named: list[dict[str, JsonValue]] = [{"id": job} if isinstance(job, str) else job for job in case.found]
         if len(jobs) != len(named) or not all(_as_wanted(one, job) for one, job in zip(named, jobs, strict=True)):
             yield Problem(("found",), f"{jobs!r}, which is what the contract finds", "case")
+
+
+def _typed(value: JsonValue) -> str:
+    """As JSON has it, which tells a number from its text."""
+    return bounded(json.dumps(value, ensure_ascii=False), 100)
 
 
 def _as_wanted(wanted: JsonValue, found: JsonValue) -> bool:

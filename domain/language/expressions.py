@@ -29,6 +29,7 @@ MAX_EXPRESSION: Final = 4_096
 
 _QUOTED: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?P<literal>(?:\\.|[^`\\])*)`""", re.DOTALL)
 
+_HOLE: Final = re.compile(r"\$\{([^{}]*)\}")
 _DASHED: Final = re.compile(r"\bheaders\.([A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)+)")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*(?:-[A-Za-z_]\w*)+")
 _SIGNS: Final = re.compile(r"[\w)\]]\s*[-+*/%]\s*[\w(]")
@@ -241,6 +242,8 @@ def _lead(node: Node) -> tuple[tuple[str, ...], bool]:
 def _meant(text: str) -> str:
     """What somebody meant who wrote what does not parse."""
     bare = _QUOTED.sub("''", text)
+    if "${" in bare:
+        return "; an expression stands without ${}" + (f": {inner[1]}" if (inner := _HOLE.fullmatch(text.strip())) else "")
     if dashed := _DASHED.search(bare):
         return f"; header names are lower case with _: headers.{dashed[1].lower().replace('-', '_')}"
     if name := _NAME.search(bare):

@@ -9,13 +9,14 @@ from datetime import date, timedelta
 from typing import Final
 
 from domain.contract import Contract
-from domain.language.calls import Output, State
+from domain.language.calls import Output, Pages, Request, State
 from domain.language.checks import Problem
 from domain.language.expressions import Scope
 from domain.language.grammar import parse_duration
-from domain.language.matching import holds
-from domain.language.templates import compile_template
-from domain.language.texts import Path, texts
+from domain.language.matching import holds, is_range
+from domain.language.parts import entry_lists, paged
+from domain.language.templates import compile_template, texts_of
+from domain.language.texts import Path, fits, texts
 
 MAX_AGE: Final = timedelta(days=366)
 
@@ -164,6 +165,49 @@ def _stale(contract: Contract, today: date) -> Said:
         yield ("provider", "verified_on"), "verified more than a year ago"
 
 
+def _mark_unsent(contract: Contract, _: date) -> Said:
+    """A job that was made without the mark is never found by it: every absence would be proof, and the next create a second job."""
+    marked = [text.path for text in texts(contract) if "mark" in text.expression.roots]
+    looked_for = [path for path in marked if path[0] == "reconcile"]
+    if looked_for and not any(fits(place, path) for path in marked for place in _MAKES):
+        yield looked_for[0], "a job is looked for by ${mark}, which no request of create sends"
+
+
+_MAKES: Final = ("create.request", "create.before.*.request")
+
+
+def _page_unasked(contract: Contract, _: date) -> Said:
+    """Without it each page is the first one again: a list that leads back to itself, or a result that never ends."""
+    for path, part in paged(contract):
+        wanted = _tells_the_page(part.pages)
+        if part.request and wanted and not _asks(part.request, wanted):
+            asked = " or ".join(f"${{page.{name}}}" for name in wanted)
+            yield (*path, "pages"), f"pages lead on, and the request never says which one it asks for: no {asked} in it"
+
+
+def _tells_the_page(pages: Pages | None) -> tuple[str, ...]:
+    """What of `page` a request has to hold; nothing where there is one page, or an answer gives the whole address of the next."""
+    if pages is None or pages.next_url:
+        return ()
+    if pages.next:
+        return ("next",)
+    return ("number", "index") if pages.count or pages.more else ()
+
+
+def _asks(request: Request, wanted: tuple[str, ...]) -> bool:
+    asked = {path[:2] for text in texts(request) for path in text.expression.paths if path[0] == "page"}
+    return bool(asked & {("page",), *(("page", name) for name in wanted)})
+
+
+def _status_as_text(contract: Contract, _: date) -> Said:
+    """Nothing is converted: an entry for the text "202" reads no answer, and one for anything but "202" reads all of them."""
+    for path, entries in entry_lists(contract):
+        for index, entry in enumerate(entries):
+            wanted = (entry.when or {}).get("status")
+            if any(not is_range(text) and not compile_template(text).holes for _, text in texts_of(wanted)):
+                yield (*path, index, "when", "status"), "a status is a number, and no text equals one"
+
+
 def _outputs(contract: Contract) -> Iterator[tuple[Path, Output]]:
     if contract.collect:
         for name, output in contract.collect.every.items():
@@ -174,6 +218,9 @@ FINDINGS: Final[dict[str, Callable[[Contract, date], Said]]] = {
     "create-not-recoverable": _not_recoverable,
     "window-unstated": _window_unstated,
     "deadline-beyond-window": _beyond_window,
+    "mark-unsent": _mark_unsent,
+    "page-unasked": _page_unasked,
+    "status-as-text": _status_as_text,
     "no-failure-state": _no_failure,
     "cancel-never-confirmed": _never_confirmed,
     "result-unchecked": _unchecked,
@@ -190,6 +237,9 @@ REMEDIES: Final = {
     "create-not-recoverable": "give create.token if the provider knows one, or a way to look the job up under reconcile; else accept it",
     "window-unstated": "ask the provider, or write the window that was measured; else accept it",
     "deadline-beyond-window": "shorten deadlines.create to the window: what is sent later may be carried out twice",
+    "mark-unsent": "send ${mark} with the create, in a field that the lookup sees again; else look for something that it does send",
+    "page-unasked": 'hand the cursor on, as query: {cursor: "${page.next}"}; or next_url where an answer gives the whole address',
+    "status-as-text": "write the number, as 202, or a range, as 2xx or 400..499",
     "no-failure-state": "add a state that is failed; where the provider has none, accept it and choose deadlines.result",
     "cancel-never-confirmed": "add the state that a cancelled job shows, or what a 404 under phase cancelling means; else cancel: none",
     "result-unchecked": "say what it can be compared with under verify (content_type, bytes, sha256), or name its format",

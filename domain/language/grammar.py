@@ -227,7 +227,6 @@ Whole = Annotated[StrictInt, Field(ge=0)]
 Positive = Annotated[StrictInt, Field(ge=1)]
 Flag = StrictBool
 
-Expressions = Annotated[_ONE_OR_MORE, AfterValidator(_expressions), Kind.EXPRESSION]
 NoExpressions = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), AfterValidator(_expressions), _EXPRESSION_SCHEMA, Kind.EXPRESSION]
 ExpressionMap = Annotated[dict[str, _ONE_OR_MORE], AfterValidator(_expression_map), Kind.EXPRESSION]
 Template = Annotated[str, AfterValidator(_templates), Kind.TEMPLATE]

@@ -7,7 +7,9 @@
 * Under the key `status` alone, `2xx` and `400..499` are ranges.
 """
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -64,9 +66,18 @@ def templates_of(match: Match) -> Iterator[tuple[tuple[str | int, ...], str]]:
                 yield (key, *path), text
 
 
-def holds(match: Match, scope: Scope) -> bool:
-    """Whether all entries hold. Raises TooMuch."""
-    return all(_holds(key, evaluate(key, scope), wanted, scope) for key, wanted in match.items())
+def holds(match: Match, scope: Scope, read: dict[str, JsonValue] | None = None) -> bool:
+    """Whether all entries hold. Raises TooMuch.
+
+    `read` keeps what each key came to, for whoever tries many matches on one scope: hundreds of states ask for the same few values.
+    """
+    values = {} if read is None else read
+    for key, wanted in match.items():
+        if key not in values:
+            values[key] = evaluate(key, scope)
+        if not _holds(key, values[key], wanted, scope):
+            return False
+    return True
 
 
 def sameness(match: Match, scope: Scope) -> Sameness:
@@ -80,6 +91,48 @@ def sameness(match: Match, scope: Scope) -> Sameness:
             return "differs"
         found = "missing"
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first value of a match that is there and does not hold: of which key, what was due (one of these), what was found.
+
+    `roots`: what the values that were due are made of.
+    """
+
+    field: str
+    expected: tuple[JsonValue, ...]
+    found: JsonValue
+    roots: frozenset[str]
+
+
+def difference(match: Match, scope: Scope) -> Difference | None:
+    """Where a match `differs`, or None; total, as `is_met` is."""
+    try:
+        return _difference(match, scope)
+    except TooMuch:
+        return None
+
+
+def _difference(match: Match, scope: Scope) -> Difference | None:
+    for key, wanted in match.items():
+        value = evaluate(key, scope)
+        if value is not None and not _holds(key, value, wanted, scope):
+            due = tuple(_due(key, one, scope) for one in (wanted if isinstance(wanted, list) else [wanted]))
+            roots = (hole.roots for _, text in templates_of({key: wanted}) for hole in compile_template(text).holes)
+            return Difference(key, due, value, frozenset[str]().union(*roots))
+    return None
+
+
+def _due(key: str, wanted: JsonValue, scope: Scope) -> JsonValue:
+    """What a value had to be, with its templates filled; a condition as it is written."""
+    match wanted:
+        case str() if not (key == "status" and is_range(wanted)):
+            return _filled(wanted, scope)
+        case dict():
+            return ", ".join(f"{word} {operand if isinstance(operand, str) else json.dumps(operand)}" for word, operand in wanted.items())
+        case _:
+            return wanted
 
 
 def tested(match: Match, scope: Scope) -> str | int | float | bool | None:

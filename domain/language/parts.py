@@ -6,7 +6,7 @@ Found by walking the whole model, so that a place that is added to the language 
 from collections.abc import Iterator
 from typing import TypeVar, cast
 
-from domain.language.calls import Answer, Request, Source, Step
+from domain.language.calls import Answer, Lookup, Request, Source, Step
 from domain.language.grammar import Strict
 from domain.language.texts import Path
 
@@ -21,6 +21,11 @@ def requests(model: Strict) -> Iterator[tuple[Path, Request]]:
 def steps(model: Strict) -> Iterator[tuple[Path, Step]]:
     """Every step, in the order in which they stand."""
     yield from _of(Step, model)
+
+
+def paged(model: Strict) -> Iterator[tuple[Path, Step | Source | Lookup]]:
+    """Whatever may be answered in pages."""
+    yield from ((path, value) for path, value in _walk(model, ()) if isinstance(value, Step | Source | Lookup))
 
 
 def entry_lists(model: Strict) -> Iterator[tuple[Path, tuple[Answer[str] | Source, ...]]]:

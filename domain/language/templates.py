@@ -67,11 +67,13 @@ def compile_template(text: str) -> Template:
 
 def fill(text: str, scope: Scope) -> JsonValue:
     """The value of a template; None if it is exactly one hole and that has no value. Raises RenderError."""
-    template = compile_template(text)
-    only = template.one_hole
-    if only is not None:
-        return hole_value(only, scope)
-    return "".join(part if isinstance(part, str) else scalar_text(hole_value(part, scope), part.text) for part in template.parts)
+    match compile_template(text).parts:
+        case (str(plain),):
+            return plain
+        case (Expression() as only,):
+            return hole_value(only, scope)
+        case parts:
+            return "".join(part if isinstance(part, str) else scalar_text(hole_value(part, scope), part.text) for part in parts)
 
 
 def fill_text(text: str, scope: Scope) -> str:

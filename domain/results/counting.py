@@ -16,6 +16,7 @@ from typing import Final, Literal, Protocol
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from domain.jsontext import MAX_DEPTH, NotReadable
+from domain.results.held_text import HeldText
 from domain.results.jsonstream import MAX_RECORD, WINDOW, JsonStream, read_value
 
 Format = Literal["json", "jsonl", "csv", "text", "binary"]
@@ -75,29 +76,26 @@ class _Lines:
         self.records = 0
         self._limits = limits
         self._line = 0
-        self._parts: list[str] = []
-        self._held = 0
+        self._held = HeldText(longest=limits.record)
 
     def feed(self, text: str) -> None:
         whole, newline, rest = text.rpartition("\n")
         if newline:
-            self._parts.append(whole)
-            text = "".join(self._parts)
+            self._held.add(whole)
+            text = self._held.take()
             lines = text.split("\n")
-            self._parts, self._held = [], 0
             if _are_objects(text, lines):
                 self._line += len(lines)
                 self.records += len(lines)
             else:
                 for line in lines:
                     self._take(line)
-        self._parts.append(rest)
-        self._held += len(rest)
-        if self._held > self._limits.record:
+        self._held.add(rest)
+        if self._held.length > self._limits.record:
             raise NotReadable(f"line {self._line + 1} has more than {self._limits.record} characters")
 
     def finish(self) -> None:
-        self._take("".join(self._parts))
+        self._take(self._held.take())
 
     def _take(self, line: str) -> None:
         self._line += 1
@@ -150,30 +148,26 @@ class _Csv:
         self._rows = 0
         self._width: int | None = None
         self._line = 0
-        self._parts: list[str] = []
-        self._held = 0
-        self._need = limits.window
+        self._held = HeldText(longest=limits.record, least=limits.window)
 
     @property
     def records(self) -> int:
         return max(0, self._rows - 1)
 
     def feed(self, text: str) -> None:
-        self._parts.append(text)
-        self._held += len(text)
-        if self._held >= self._need:
+        if self._held.add(text):
             self._read(last=False)
 
     def finish(self) -> None:
         self._read(last=True)
 
     def _read(self, *, last: bool) -> None:
-        text = "".join(self._parts)
+        text = self._held.take()
         lines = text.split("\n")
         tail = "" if last else lines.pop()
         if self._are_plain(text, lines):
             self._line += len(lines)
-            self._parts, self._held, self._need = [tail], len(tail), self._limits.window
+            self._held.keep(tail)
             return
         reader = csv.reader(_until_dry(lines, last), strict=True)
         taken = 0
@@ -189,8 +183,7 @@ class _Csv:
         if len(rest) > self._limits.record:
             raise NotReadable(f"line {self._line + taken + 1}: a row of more than {self._limits.record} characters")
         self._line += taken
-        self._parts, self._held = [rest], len(rest)
-        self._need = min(max(self._limits.window, 2 * len(rest)), self._limits.record + 1)
+        self._held.keep(rest)
 
     def _are_plain(self, text: str, lines: list[str]) -> bool:
         """Count lines that are beyond doubt whole rows of the right width, or blank; False, and nothing counted, if not all are."""

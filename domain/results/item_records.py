@@ -19,6 +19,8 @@ from pydantic import JsonValue
 
 from domain.jsontext import MAX_NODES, NotReadable, parse_answer
 from domain.results.counting import Format, Limits
+from domain.results.held_text import HeldText
+from domain.results.jsonstream import past_space
 
 WIDEST: Final = MAX_NODES
 """Parts of one record: values of JSON, fields of a row."""
@@ -75,21 +77,18 @@ class _Lines:
 
     def __init__(self, limits: Limits) -> None:
         self._longest = limits.record
-        self._parts: list[str] = []
-        self._held = 0
+        self._held = HeldText(longest=limits.record)
 
     def take(self, text: str, *, last: bool) -> Iterator[JsonValue]:
         whole, newline, rest = text.rpartition("\n")
         if newline:
-            lines = "".join([*self._parts, whole]).split("\n")
-            self._parts, self._held = [], 0
-            yield from _lines_read(lines)
-        self._parts.append(rest)
-        self._held += len(rest)
-        if self._held > self._longest:
+            self._held.add(whole)
+            yield from _lines_read(self._held.take().split("\n"))
+        self._held.add(rest)
+        if self._held.length > self._longest:
             raise NotReadable(f"a line of more than {self._longest} characters")
         if last:
-            yield from _lines_read(["".join(self._parts)])
+            yield from _lines_read([self._held.take()])
 
 
 def _lines_read(lines: list[str]) -> Iterator[JsonValue]:
@@ -130,16 +129,12 @@ class _Rows:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._header: list[str] | None = None
-        self._parts: list[str] = []
-        self._held = 0
-        self._need = 0
+        self._held = HeldText(longest=limits.record)
 
     def take(self, text: str, *, last: bool) -> Iterator[JsonValue]:
-        self._parts.append(text)
-        self._held += len(text)
-        if self._held < self._need and not last:
+        if not self._held.add(text) and not last:
             return
-        text = "".join(self._parts)
+        text = self._held.take()
         # One line after the other: a list of the lines of one long field takes thirty times their length.
         whole, taken = len(text) if last else text.rfind("\n") + 1, 0
         lines = map(_line, _LINE.finditer(text, 0, whole))
@@ -156,8 +151,7 @@ class _Rows:
         rest = text[next(islice(_LINE.finditer(text), taken - 1, None)).end() if taken else 0 :]
         if len(rest) > self._limits.record:
             raise NotReadable(f"a row of more than {self._limits.record} characters")
-        self._parts, self._held = [rest], len(rest)
-        self._need = min(2 * len(rest), self._limits.record + 1)
+        self._held.keep(rest)
 
     def _row(self, row: list[str]) -> Iterator[JsonValue]:
         if self._header is None:
@@ -187,7 +181,6 @@ def _not_json(word: str) -> JsonValue:
 
 
 _NUMBER_GOES_ON: Final = re.compile(r"\.?|[eE][+-]?")
-_SPACE: Final = re.compile(r"[ \t\n\r]*")
 _end_of: Final = json.JSONDecoder(parse_int=_kept, parse_float=_kept, parse_constant=_not_json).raw_decode
 """Only where a value ends is asked; an int of a hundred thousand digits is then never made."""
 
@@ -197,19 +190,15 @@ class _Elements:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._parts: list[str] = []
-        self._held = 0
-        self._need = 0
+        self._held = HeldText(longest=limits.record, more=_MORE)
         self._expect: Literal["array", "first", "element", "comma", "nothing"] = "array"
 
     def take(self, text: str, *, last: bool) -> Iterator[JsonValue]:
-        self._parts.append(text)
-        self._held += len(text)
-        if self._held < self._need and not last:
+        if not self._held.add(text) and not last:
             return
-        text = "".join(self._parts)
+        text = self._held.take()
         widest = _widest_at(text) if len(text) > _LONG else None
-        at = _skip(text, 0)
+        at = past_space(text, 0)
         while at < len(text):
             if self._expect in {"first", "element"} and not (self._expect == "first" and text[at] == "]"):
                 # Of what is longer than is taken at a time only the first element can be long: it is looked at before it is made.
@@ -221,17 +210,16 @@ class _Elements:
                 widest = None
                 yield self._element(text[at:end])
                 self._expect = "comma"
-                at = _skip(text, end)
+                at = past_space(text, end)
             else:
                 self._mark(text[at])
-                at = _skip(text, at + 1)
+                at = past_space(text, at + 1)
         rest = text[at:]
         if len(rest) > self._limits.record:
             raise NotReadable(f"an element of more than {self._limits.record} characters")
         if last and self._expect != "nothing":
             raise NotReadable("the array does not end")
-        self._parts, self._held = [rest], len(rest)
-        self._need = min(2 * len(rest), len(rest) + _MORE, self._limits.record + 1)
+        self._held.keep(rest)
 
     def _element(self, text: str) -> JsonValue:
         try:
@@ -264,8 +252,3 @@ class _Elements:
             return None
         # A number that goes up to the end of what has come may go on: so may the 1 of a `1.`, and of a `1e-`.
         return end if last or _NUMBER_GOES_ON.fullmatch(text, end) is None else None
-
-
-def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from domain.jsontext import MAX_DEPTH, NotReadable
+from domain.results.held_text import HeldText
 
 WINDOW: Final = 64 * 1024
 MAX_RECORD: Final = 16 * 1024 * 1024
@@ -62,9 +63,7 @@ class JsonStream:
         self.records: int | None = None
         self._window = window
         self._longest = longest
-        self._parts: list[str] = []
-        self._held = 0
-        self._need = window
+        self._held = HeldText(longest=longest, least=window)
         self._gone = 0
         self._stack: list[str] = []
         self._expect: Expect = "value"
@@ -72,9 +71,7 @@ class JsonStream:
 
     def feed(self, text: str) -> None:
         """Take more of it. Raises NotReadable as soon as it is known not to be JSON."""
-        self._parts.append(text)
-        self._held += len(text)
-        if self._held >= self._need:
+        if self._held.add(text):
             self._read(last=False)
 
     def finish(self) -> None:
@@ -84,21 +81,19 @@ class JsonStream:
             raise NotReadable(f"it ends in the middle, after {self._gone} characters")
 
     def _read(self, *, last: bool) -> None:
-        text = "".join(self._parts)
+        text = self._held.take()
         self._batches = True
-        at = _skip(text, 0)
+        at = past_space(text, 0)
         while at < len(text):
             then = self._step(text, at, last)
             if then is None:
                 break
-            at = _skip(text, then)
+            at = past_space(text, then)
         rest = text[at:]
         if len(rest) > self._longest:
             raise self._fault(at, f"a value of more than {self._longest} characters")
         self._gone += at
-        self._parts, self._held = [rest], len(rest)
-        # What did not fit is tried again when twice as much is there, so that a long text is not read anew for each piece.
-        self._need = min(max(self._window, 2 * len(rest)), self._longest + 1)
+        self._held.keep(rest)
 
     def _step(self, text: str, at: int, last: bool) -> int | None:
         """Take one thing at `at`; where it ends. None: more of it has to come first."""
@@ -246,7 +241,8 @@ class JsonStream:
         return NotReadable(f"{what} (near character {self._gone + at + 1})")
 
 
-def _skip(text: str, at: int) -> int:
+def past_space(text: str, at: int) -> int:
+    """Where the space that begins at `at`, if any, ends."""
     found = _SPACE.match(text, at)
     return at if found is None else found.end()
 

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
+
 from adapters.addresses import AddressRules
 from adapters.credentials import Credentials
 from adapters.http_provider import HttpProvider
@@ -82,6 +84,17 @@ def says(raw: bytes, *, keep: bool = False) -> Behaviour:
 def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+async def outlasts(_head: bytes, _writer: asyncio.StreamWriter) -> bool:
+    """Never answers. All bounds of time pass, now that the request is there: no machine is too slow to have sent it before."""
+    loop, passed = asyncio.get_running_loop(), 0.0
+    clock = loop.time
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "time", lambda: clock() + passed)
+        while True:
+            passed += 1000.0
+            await asyncio.sleep(0)
 
 
 async def hangs(_head: bytes, _writer: asyncio.StreamWriter) -> bool:

@@ -106,6 +106,8 @@ BAD = [
     ("{fill: body.id}", "{fill: 'body.id * body.n'}", "fill: 'body", "; there is no arithmetic)"),
     ("{fill: body.id}", "{fill: body.file-id}", "fill: body", 'a name with - stands in double quotes: "file-id"'),
     ("{fill: body.id}", "{fill: headers.X-Fill}", "fill: headers", "header names are lower case with _: headers.x_fill"),
+    ("{fill: body.id}", '{fill: "${body.id}"}', "fill: ", "an expression stands without ${}: body.id)"),
+    ("{fill: body.id}", '{fill: "a-${body.id}"}', "fill: ", "an expression stands without ${})"),
     ("{fill: body.id}", "{fill: lenght(body.id)}", "fill: lenght", "Unknown function: lenght; did you mean length?"),
     ("job: {id: body.id}", "job: {id: headers.Location}", "id: headers", "create.job.id.0: headers.location, not Location: header names"),
     ('url: "${observed.body.bad}"', 'url: "${observed.headers.Bad_Url}"', "url:", "observed.headers.bad_url, not Bad_Url"),
@@ -248,6 +250,7 @@ stories:
 
 BAD_CASES = [
     ("means: running", "means: succeeded", "means: succeeded", "cases.1.means: running, which is what the contract reads this answer as"),
+    ("means: running\n", "means: running\n    verdict: failed\n", "verdict: failed", "verdict: nothing, which is what the contract reads"),
     ("call: observe", "call: watch", "call: watch", "cases.1.call: a call of this contract, one of create"),
     ("means: accepted", "meens: accepted", "meens", "no such key; did you mean means?"),
     ("json: {id: job-1}}", "json: {identity: job-1}}", "means: accepted", "unsure"),

@@ -180,6 +180,15 @@ def server(address: str, **more: Any) -> Any:
     return document_of(drafted_of(api_of(document), "small.jobs.run", "run", "look").text)
 
 
+@pytest.mark.parametrize(
+    "address", ["https://ada:planted@a.example/v1?key=planted", "https://planted@a.example", "//:planted@a?planted", "?planted"]
+)
+def test_an_address_of_a_document_is_shown_without_what_may_be_a_credential(address: str):
+    text = drafted_of(api_of({**SMALL, "servers": [{"url": address}]}), "small.jobs.run", "run", "look").text
+    assert "the document: " in text
+    assert "planted" not in text
+
+
 SMALL: dict[str, Any] = {
     "openapi": "3.1.0",
     "paths": {
@@ -300,6 +309,52 @@ def test_what_must_be_sent_and_is_not_known_is_a_hole():
 def test_who_asks_is_no_idempotency_key(name: str):
     asked = [{"name": name, "in": "header", "schema": {"type": "string"}}]
     assert document_of(drafted_of(small(parameters=asked), "small.jobs.run", "run", "look").text)["create"]["token"] == "none"
+
+
+def answering(status: Any, **more: Any) -> Any:
+    shown = {"type": "object", "properties": {"data": {"type": "object", "properties": {"job": {"type": "object", "properties": status}}}}}
+    answer = {"200": {"description": "It", "content": {"application/json": {"schema": shown}}}}
+    document = json.loads(json.dumps(SMALL))
+    document["paths"]["/jobs/{id}"]["get"]["responses"] = answer
+    document["paths"] |= more.get("paths", {})
+    return document
+
+
+@pytest.mark.parametrize(
+    ("status", "key", "words"),
+    [
+        ({"code": {"type": "integer", "enum": [10, 40]}, "message": {"type": "string"}}, "code", [10, 40]),
+        ({"message": {"type": "string"}, "name": {"enum": ["busy", "done"]}}, "name", ["busy", "done"]),
+        ({"code": {"type": "integer"}, "value": {"type": "string", "enum": ["done"]}}, "value", ["done"]),
+        ({"code": {"type": "integer"}}, "code", ["?"]),
+    ],
+)
+def test_a_state_that_is_an_object_is_read_by_what_in_it_is_called_like_one(status: Any, key: str, words: list[Any]):
+    document = answering({"status": {"type": "object", "properties": status}})
+    states = document_of(drafted_of(api_of(document), "small.jobs.run", "run", "look").text)["observe"]["states"]
+    shown = [
+        state["when"][f"body.data.job.status.{key}"] for state in states if isinstance(state["when"], dict) and len(state["when"]) == 1
+    ]
+    assert shown[: len(words)] == words
+
+
+@pytest.mark.parametrize(
+    ("media", "schema", "pages", "format"),
+    [
+        ("application/x-ndjson", {}, {"next": "?"}, "jsonl"),
+        ("text/csv", {}, {"next": "?"}, "csv"),
+        ("application/json", {"properties": {"rows": {"type": "array"}}}, {"items": "body.rows", "next": "?"}, "jsonl"),
+        ("application/json", {}, {"items": "?", "next": "?"}, "jsonl"),
+    ],
+)
+def test_a_result_that_is_asked_for_by_a_cursor_is_not_taken_for_its_first_page(media: str, schema: Any, pages: Any, format: str):
+    asking = [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}, {"name": "cursor", "in": "query"}]
+    answer = {"200": {"description": "Rows", "content": {media: {"schema": schema}}}}
+    rows = {"/jobs/{id}/rows": {"get": {"operationId": "rows", "parameters": asking, "responses": answer}}}
+    document = answering({"status": {"type": "string"}}, paths=rows)
+    collect = document_of(drafted_of(api_of(document), "small.jobs.run", "run", "look", None, "rows").text)["collect"]
+    assert collect["from"]["request"]["query"] == {"cursor": "${page.next}"}
+    assert (collect["from"]["pages"], collect["format"]) == (pages, format)
 
 
 def test_a_state_of_which_no_word_tells_is_asked_for():
@@ -543,5 +598,5 @@ def str_count(value: Any) -> int:
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(BadInput, match="it is no file"):
+        with pytest.raises(BadInput, match="it is no regular file"):
             read_openapi(path)

@@ -2,17 +2,19 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from adapters.embedded import bind_simulator_credential, running
+from adapters.embedded import bind_simulator_credential, free_port, running
 from adapters.processes import Process, identity_of, stop_leftover
 from adapters.settings import ROOT, Settings
 from adapters.stack_file import Component, Stack, locked, remember, remembered_stack, running_stack
 from domain.errors import BadInput, Refused, Unreachable
+from tests.installation import WITHIN
 
 PORTS = {"temporal": 1, "ui": 2, "simulator": 3}
 HOLDER = """
@@ -66,8 +68,8 @@ def ended(process: "subprocess.Popen[str]") -> None:
     process.communicate()
 
 
-async def until(condition, within: float = 10.0) -> None:
-    async with asyncio.timeout(within):
+async def until(condition) -> None:
+    async with asyncio.timeout(WITHIN):
         while not condition():  # noqa: ASYNC110 - other processes set no event of ours
             await asyncio.sleep(0.02)
 
@@ -158,6 +160,16 @@ async def test_a_log_that_has_grown_long_is_put_aside(tmp_path: Path, monkeypatc
     await child.wait()
     await child.stop(within=1)
     assert (tmp_path / "x.log.1").read_text() == "x" * 11
+
+
+def test_a_port_is_one_that_nobody_is_given_who_asks_for_any_and_is_kept_while_nobody_has_it():
+    port = free_port()
+    assert 20_000 <= port < 32_768, "the kernel gives others away"
+    assert free_port(port) == port
+    assert free_port(port, taken=[port]) != port
+    with socket.create_server(("127.0.0.1", port)):
+        assert free_port(port) != port
+    assert free_port(port) == port
 
 
 def test_the_simulators_credential_is_drawn_once_and_follows_its_address(settings: Settings):

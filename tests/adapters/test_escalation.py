@@ -122,7 +122,7 @@ TOLD: dict[str, tuple[str, ...]] = {
     "refused": ("You refused our request, and we know of no job that it made.", "Why did you refuse it", "`we do not do this`"),
     "remote_failure": ("You showed the job as failed.", "Why did it fail", "`the report could not be rendered`"),
     "contract_violation": (
-        "contradict each other", "the status names another job than the one asked for", "Which of these jobs do you charge",
+        "contradict each other", "the status shows something else than was asked for", "Which of these jobs do you charge",
         '`{"body.job_id": "another"}`',
     ),
     "result_timed_out": (
@@ -373,7 +373,8 @@ async def test_a_contradiction_is_told_on_its_line_of_the_timeline(tmp_path: Pat
         await contract_violation(on)
         await escalated(on, tmp_path / "out")
         line = next(one for one in (tmp_path / "out" / "timeline.md").read_text().splitlines() if "→ contract_violation" in one)
-        assert "the status names another job than the one asked for" in line
+        assert "the status shows something else than was asked for: body.job_id is job_" in line
+        assert "where another is due" in line
 
 
 async def test_an_attempt_without_an_outcome_is_told_as_one_that_may_be_under_way(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from domain.contract import Contract
 from domain.errors import BadInput, NotFound, Tampered
 from domain.evidence import FileFacts, file_key
 from tests.domain.sample_contract import sample
+from tests.installation import WITHIN
 
 LINES = b'{"a": 1}\n\n{"a": 2}\n'
 MIB = 1024 * 1024
@@ -158,7 +159,7 @@ async def test_what_is_no_regular_file_or_cannot_be_read_is_said_at_once(store: 
         (Path("\0"), "not a path"),
     ]
     for path, words in cases:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WITHIN):
             with pytest.raises(BadInput, match=words):
                 await take(store, contract(), path)
     assert left(root) == []

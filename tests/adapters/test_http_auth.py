@@ -143,11 +143,15 @@ async def test_an_exact_origin_wins_over_a_pattern_whatever_the_order() -> None:
 
 async def test_no_more_calls_than_allowed_run_at_once_and_all_get_their_turn() -> None:
     now = most = 0
+    two = asyncio.Event()
 
     async def counts(_head: bytes, writer: asyncio.StreamWriter) -> bool:
         nonlocal now, most
         now += 1
         most = max(most, now)
+        if now == 2:
+            two.set()
+        await two.wait()
         await asyncio.sleep(0.005)
         now -= 1
         writer.write(OK)

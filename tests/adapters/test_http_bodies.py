@@ -2,6 +2,8 @@
 
 import asyncio
 import gzip
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from tests.adapters.loopback import (
     OK,
     answer,
     call,
-    hangs,
+    outlasts,
     policy,
     provider,
     says,
@@ -69,25 +71,40 @@ async def test_a_body_is_whole_or_has_a_fault(name: str) -> None:
     assert (outcome.body, outcome.fault) == (body, fault)
 
 
-@pytest.mark.parametrize("bound", [{"total_s": 1.0}, {"read_s": 1.0}])
-async def test_a_body_that_stalls_is_slow(bound: dict[str, Any]) -> None:
+def told(begun: asyncio.Event) -> Callable[[Answer, datetime], None]:
+    """Sets the event once the head of an answer, and what came with it, is there: who is asked about the quota then is not asked before."""
+    return lambda _answer, _now: begun.set()
+
+
+@pytest.mark.parametrize("unbounded", [{"read_s": 1e9}, {"total_s": 1e9}])
+async def test_a_body_that_stalls_is_slow(unbounded: dict[str, Any]) -> None:
+    begun = asyncio.Event()
+
     async def stalls(head: bytes, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok")
-        return await hangs(head, writer)
+        await begun.wait()
+        return await outlasts(head, writer)
 
-    outcome, _ = await call(stalls, **bound)
+    outcome, _ = await call(stalls, spent=told(begun), **unbounded)
     assert outcome == Answer(200, (("content-length", "9"),), b"ok", "slow")
 
 
 async def test_a_body_that_trickles_for_ever_is_ended_by_the_total() -> None:
-    async def trickles(_head: bytes, writer: asyncio.StreamWriter) -> bool:
-        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        while True:
-            writer.write(b"1\r\nx\r\n")
-            await writer.drain()
-            await asyncio.sleep(0.01)
+    begun = asyncio.Event()
 
-    outcome, _ = await call(trickles, total_s=1.0)
+    async def trickles(head: bytes, writer: asyncio.StreamWriter) -> bool:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        await begun.wait()
+        passing = asyncio.create_task(outlasts(head, writer))
+        try:
+            while True:
+                writer.write(b"1\r\nx\r\n")
+                await writer.drain()
+                await asyncio.sleep(0)
+        finally:
+            passing.cancel()
+
+    outcome, _ = await call(trickles, spent=told(begun), read_s=1e9)
     assert isinstance(outcome, Answer)
     assert outcome.fault == "slow"
     assert set(outcome.body) == {ord("x")}

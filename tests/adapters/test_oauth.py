@@ -191,7 +191,7 @@ FAILURES: dict[str, tuple[bytes, str]] = {
 async def test_without_a_token_nothing_is_sent_and_the_log_says_why(name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     raw, why = FAILURES[name]
-    async with standing(says(raw), says(OK)) as (door, server, tokens):
+    async with standing(says(raw), says(OK), monotonic=Clock()) as (door, server, tokens):
         for _ in range(3):
             assert await get(door, server) == NoAnswer("credential", sent=False, fault="token")
         assert server.connections == 0

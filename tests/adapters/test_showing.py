@@ -10,10 +10,11 @@ from adapters.contract_files import ContractFolder
 from adapters.showing.entries import folded
 from adapters.showing.live import line_of
 from adapters.showing.status import effect_is_over, exit_code_of, safe_to_run_again, settled, status_of
-from adapters.showing.text import evidence_text, inert, list_text, result_text, status_text
+from adapters.showing.text import evidence_text, inert, list_text, result_text, said, status_text
 from domain.chain import first_prev, make_entry
 from domain.evidence import Fact, Observation, Opened, Output
 from domain.folding import opened_standing
+from domain.lifecycle import UNSENT
 from domain.opening import Asked, Drawn, opening
 from domain.standing import Attempt, Flag, Standing, Verdict
 
@@ -211,3 +212,28 @@ def test_evidence_lists_and_results_can_be_read_by_people():
 
 def test_a_status_fits_on_one_line():
     assert line_of(shown(state="observing", remote_state="running", progress={"percent": 4})).startswith("observing  running 4%  waits for")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "says"),
+    [
+        ("intent", {"meaning": "step", "step": "upload"}, "upload"),
+        ("step", {"meaning": "done", "step": "upload", "http": {"status": 201}}, "upload HTTP 201"),
+        ("intent", {"meaning": "create"}, ""),
+    ],
+)
+def test_an_entry_says_which_step_it_is_about(kind: str, body: dict[str, Any], says: str):
+    assert said({"kind": kind, "role": "stay", "body": body}) == says
+
+
+@pytest.mark.parametrize(
+    ("state", "why", "said"),
+    [
+        ("succeeded", f"{UNSENT}: the provider's quota is used up until then", None),
+        ("succeeded", "done with warnings", "done with warnings"),
+        ("succeeded", None, None),
+        ("observing", f"{UNSENT}: the provider's quota is used up until then", f"{UNSENT}: the provider's quota is used up until then"),
+    ],
+)
+def test_what_held_a_result_back_is_no_reason_of_its_success(state: str, why: str | None, said: str | None):
+    assert shown(state=state, why=why)["why"] == said

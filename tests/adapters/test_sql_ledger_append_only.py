@@ -195,7 +195,7 @@ async def test_a_tail_cut_off_with_its_row_is_found_by_a_later_witness(ledger: S
 EDITED = ("seq", "prev", "hash", "at", "actor", "kind", "body")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 async def test_verify_finds_any_edit_of_any_row(ledger: SqlLedger, data: st.DataObject) -> None:
     stream = f"s-{sha256_hex(str(await sql(ledger, 'SELECT count(*) FROM streams')).encode())[:12]}"

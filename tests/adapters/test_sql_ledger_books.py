@@ -4,18 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from adapters import sql_verifying
 from adapters.result_store import ObstoreResults
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
 from adapters.sql_projection import StreamRow
 from adapters.sql_tables import streams
 from adapters.verifying import verified
+from domain import chain_verifying
+from domain.chain import Entry, first_prev, make_entry, read_entry
 from domain.errors import BadInput, NotFound, Refused, Tampered, UnknownStream
 from domain.evidence import Erased, Ref
 from domain.fingerprint import sha256_hex
 from domain.language.loading import contract_from_canonical
 from domain.messages import Known
-from tests.adapters.sql_ledger_cases import FIRST, NOW, created, decision, drop_triggers, opening, reading, said, sql
+from tests.adapters.sql_ledger_cases import FIRST, NOW, created, decision, drop_triggers, opening, policy, reading, said, sql
 
 
 async def test_an_id_is_found_by_any_prefix_that_only_it_has(ledger: SqlLedger) -> None:
@@ -181,6 +184,35 @@ async def test_nothing_is_rebuilt_from_a_chain_that_does_not_hold(ledger: SqlLed
     assert (await LedgerBooks(ledger).row("op-1")).state == "succeeded"
     with pytest.raises(UnknownStream):
         await LedgerBooks(ledger).rebuild("op-9")
+
+
+async def test_an_entry_is_read_once_to_fold_it(ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    await created(ledger)
+    read: list[int] = []
+
+    def counted(*, prev: str, hash: str, raw: bytes) -> Entry:
+        entry = read_entry(prev=prev, hash=hash, raw=raw)
+        read.append(entry.seq)
+        return entry
+
+    monkeypatch.setattr(sql_verifying, "read_entry", counted)
+    monkeypatch.setattr(chain_verifying, "read_entry", counted)
+    assert await LedgerBooks(ledger).rebuild("op-1") == []
+    assert read == [entry.seq for entry in await ledger.entries("op-1")]
+
+
+async def test_nothing_is_rebuilt_from_a_chain_that_holds_and_opens_nothing(sqlite_ledger: SqlLedger) -> None:
+    await created(sqlite_ledger)
+    await drop_triggers(sqlite_ledger)
+    prev = first_prev(sqlite_ledger.ledger_id, "op-1")
+    entry = make_entry(
+        policy(), ledger_id=sqlite_ledger.ledger_id, stream="op-1", seq=0, prev=prev, role="note", epoch=0, turn=0, from_=None, to=None
+    )
+    row = {"prev": entry.prev, "hash": entry.hash, "at": entry.at, "actor": entry.actor, "kind": entry.kind, "body": entry.raw}
+    put = "INSERT INTO entries (stream, seq, prev, hash, at, actor, kind, body) VALUES ('op-1', 0, :prev, :hash, :at, :actor, :kind, :body)"
+    await sql(sqlite_ledger, "DELETE FROM entries", (put, row))
+    with pytest.raises(Tampered, match="entry 0: does not open the stream"):
+        await LedgerBooks(sqlite_ledger).rebuild("op-1", repair=True)
 
 
 async def test_the_ledger_answers_and_its_clock_is_ours(ledger: SqlLedger) -> None:

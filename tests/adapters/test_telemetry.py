@@ -1,6 +1,7 @@
 import json
 import logging
 from collections.abc import Iterator
+from types import MappingProxyType
 
 import pytest
 import structlog
@@ -34,6 +35,19 @@ def restored() -> Iterator[None]:
         {"raw": SECRET.encode()},
         {"deep": [[[[[[[[[[SECRET]]]]]]]]]]},
         {"error": ValueError(f"Bearer {SECRET}")},
+        {"access_token": SECRET, "refreshToken": SECRET, "aws": {"secret_access_key": SECRET, "x-amz-security-token": SECRET}},
+        {"said": f"https://files.example/a?X-Amz-Signature={SECRET}&x=1 and redis://:{SECRET}@db/0 and https://{SECRET}@git.example/a"},
+        {"said": f'{{"access_token": "{SECRET}", "n": 1}}'},
+        {"said": f"a form client_id=a&client_secret={SECRET}&scope=x"},
+        {"said": f"Set-Cookie: {SECRET}; path=/"},
+        {"said": f"authorization: Token {SECRET}"},
+        {"said": f"x-api-key:{SECRET}"},
+        {"said": f"password: '{SECRET}', and so on"},
+        {"said": f"Settings(password='{SECRET}', port=1)"},
+        {"said": f"a token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiJ9.{SECRET} was refused"},
+        {f"Bearer {SECRET}": 1},
+        {"raw": bytearray(SECRET.encode()), "seen": memoryview(SECRET.encode())},
+        {"proxied": MappingProxyType({"password": SECRET})},
     ],
 )
 def test_what_is_called_or_looks_like_a_secret_is_replaced(event: dict[str, object]):
@@ -43,6 +57,11 @@ def test_what_is_called_or_looks_like_a_secret_is_replaced(event: dict[str, obje
 def test_what_is_none_stays_as_it_is():
     event = {"state": "observing", "seq": 3, "ratio": 0.5, "final": False, "job": None, "tokens_used": 4}
     assert redact(None, "info", dict(event)) == event
+    said = {
+        "event": "is it there? yes: 3 tokens, the token of generation 2, key=value; see https://x.example/a and a signature that fails",
+        "why": "credential acme gets no token: the token endpoint https://id.example answered 400: invalid_client",
+    }
+    assert redact(None, "info", dict(said)) == said
 
 
 def test_each_event_is_one_line_of_json_on_stderr_and_names_the_worker(capsys: pytest.CaptureFixture[str]):

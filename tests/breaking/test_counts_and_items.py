@@ -99,7 +99,7 @@ NODES = b"[" + b"[]," * 2_000_000 + b"[]]"
 @pytest.mark.parametrize(
     ("format", "data", "found"),
     [
-        ("csv", b'a,b\n"' + b"x\n" * 2_000_000 + b'",2\n', 1),
+        ("csv", b'a,b\n"' + b"x\n" * 500_000 + b'",2\n', 1),
         ("csv", b",".join(b"%d" % number for number in range(600_000)) + b"\n" + b"," * 599_999 + b"\n", "wide"),
         ("jsonl", NODES + b"\n", "wide"),
         ("json", b"[" + NODES + b"]", "wide"),
@@ -112,7 +112,8 @@ def test_one_record_of_many_parts_takes_memory_by_its_length_and_not_by_its_part
 ) -> None:
     peak, count = _peak(format, data)
     assert count == found if isinstance(found, int) else found in str(count)
-    assert peak < 90_000_000, peak
+    # The lines of one long field, as a list, would take thirty times their length.
+    assert peak < min(20 * len(data), 90_000_000), (peak, len(data))
 
 
 def test_many_small_records_are_not_taken_for_one_wide_record() -> None:

@@ -211,7 +211,7 @@ async def test_an_opening_that_waits_for_another_process_keeps_nobody_else_waiti
         )  # fmt: skip
         first = asyncio.create_task(append(server, "op-0"))
         opened = asyncio.create_task(server.open(new))
-        async with asyncio.timeout(5):  # the server itself would wait for twice as long
+        async with asyncio.timeout(9):  # the server itself would wait for ten
             await asyncio.gather(first, *(append(server, stream) for stream in STREAMS[1:]))
         assert not opened.done()
         await transaction.commit()

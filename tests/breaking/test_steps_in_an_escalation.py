@@ -10,6 +10,8 @@ from activities.provider import ProviderActivities
 from adapters.escalation import dossier_of
 from adapters.showing.exchanges import Shown, exchanges_of
 from adapters.showing.knowledge import known
+from adapters.showing.story import sentence, timeline
+from adapters.showing.support import readme
 from domain.messages import StepInput
 from tests.breaking.test_steps_that_come_late import Refuses
 from tests.workflows.stage import PLAIN, acting_for, stage, variant
@@ -46,6 +48,23 @@ async def test_a_step_whose_answer_was_never_recorded_is_told_as_sent_and_withou
         assert [told(one) for one in told_of] == [
             ("step", "POST", "done"), ("create", "POST", "refused"), ("step", "DELETE", "undone"), ("step", "POST", "open")
         ]  # fmt: skip
+
+
+async def test_at_the_create_deadline_the_undo_that_follows_is_told_and_nothing_is_said_against_it(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        slow = upload("second", undo=None)
+        on.books.lie("upload", {"word": "status_503", "args": {"seconds": 20}}, nth=2, times=None)
+        head = await (await on.start(plain(upload(), slow, deadlines={"create": "10s"}))).result()
+        assert head.state == "failed"
+        assert [one.removed for one in on.books.uploads()] == [True]
+        dossier = await dossier_of(on.ledger, on.ledger_books, "op-1", on.clocks.now())
+        page = readme(dossier, ()) + timeline(dossier.entries)
+        assert "nothing more is sent" not in page
+        assert sentence("clock.create") in page
+        ahead = sum(one["call"] == "step" and one["method"] == "POST" for one in dossier.exchanges)
+        assert f"Requests ahead of it were: {ahead}, in `exchanges.json`. Requests to take back what these left: 1, there too." in page
+        story = await on.story()
+        assert story.index("clock.create") < story.index("step.undone")
 
 
 async def test_nothing_reached_the_provider_is_said_where_no_step_was_sent_either(tmp_path: Path) -> None:

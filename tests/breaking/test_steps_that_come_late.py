@@ -2,16 +2,20 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from activities import undoing
 from activities.authority import AuthorityActivities
 from activities.ports import Owner
 from activities.provider import ProviderActivities
+from adapters.showing.status import status_of
 from domain.contract import Contract
 from domain.evidence import Decision, Evidence, Ref, StepOutcome, instant
+from domain.lifecycle import flags_of
 from domain.messages import Head, StepInput
 from domain.standing import Leftover, Standing
 from tests.domain.growing import told
@@ -19,6 +23,12 @@ from tests.workflows.stage import Stage, acting_for, stage
 from tests.workflows.test_steps import listed, plain, upload
 
 RUN = "run-1"
+ENDS_WITHIN = 120.0
+"""Seconds that an attempt takes only when it hangs."""
+
+
+class Killed(Exception):
+    """The process is gone."""
 
 
 async def opened(on: Stage, contract: Contract) -> None:
@@ -46,7 +56,7 @@ async def came_late(on: Stage, late: "asyncio.Task[Head]") -> list[str]:
     """The provider answers what it holds; the causes that this adds."""
     before = len(await on.story())
     on.release()
-    await asyncio.wait([late], timeout=20)
+    await asyncio.wait([late], timeout=ENDS_WITHIN)
     assert late.done()
     late.exception()
     await on.verified()
@@ -66,6 +76,40 @@ async def test_what_a_step_left_that_is_done_after_the_end_is_undone_by_whoever_
         assert [one.removed for one in on.books.uploads()] == [True]
         standing = await on.standing()
         assert (standing.state, standing.leftovers, standing.flags) == ("cancelled", (), ())
+
+
+async def test_what_is_left_by_a_worker_that_dies_before_its_undo_is_flagged_found_and_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(tmp_path, work=False) as on:
+        await opened(on, plain(upload()))
+        on.books.lie("upload", "hold", nth=1)
+        late = attempt(on)
+        await on.held()
+        await decided(on, "cancel", turn=3)
+
+        async def killed(*_: object, **__: object) -> None:
+            raise Killed
+
+        with monkeypatch.context() as patch:
+            patch.setattr(undoing, "undo_late", killed)
+            on.release()
+            with pytest.raises(Killed):
+                await late
+        assert (await on.story())[-1] == "step.done"
+        [row] = (await on.ledger_books.list(undone=True))[0]
+        record = await on.ledger.record("op-1")
+        status: Any = status_of(record, at=on.clocks.now() + timedelta(minutes=1), last_entry=on.clocks.now(), by="local")
+        assert (row.stream, row.state, status["waiting_for"]) == ("op-1", "cancelled", "worker")
+        assert status["flags"][0]["why"] == "what the step upload left is still to be taken back"
+        assert "python starter.py run --continue op-1" in status["next"]
+        async with on.working():
+            head = await (await on.tell(record)).result()
+        assert (head.state, [one.removed for one in on.books.uploads()]) == ("cancelled", [True])
+        standing = await on.standing()
+        assert (standing.leftovers, flags_of(standing)) == ((), ())
+        assert (await on.ledger_books.list(undone=True))[0] == []
+        await on.verified()
 
 
 async def test_what_then_cannot_be_undone_is_flagged(tmp_path: Path) -> None:
@@ -117,7 +161,7 @@ async def test_two_attempts_that_do_the_same_step_at_once_make_one_job_and_what_
         await on.held()
         on.books.lie("upload", "status_503", nth=2)
         other = attempt(on)
-        await asyncio.wait([other], timeout=20)
+        await asyncio.wait([other], timeout=ENDS_WITHIN)
         assert other.exception() is not None, "the second step is not done yet"
         await came_late(on, late)
         standing = await on.standing()
@@ -137,7 +181,7 @@ async def test_a_step_of_a_generation_that_is_over_is_flagged_and_the_next_one_i
         await on.held()
         on.books.lie("create", "drop_after_accepting", nth=1)
         other = attempt(on)
-        await asyncio.wait([other], timeout=20)
+        await asyncio.wait([other], timeout=ENDS_WITHIN)
         assert await on.state() == "create_unknown"
         await decided(on, "retry_create", turn=3)
         assert "step.done" in await came_late(on, late)

@@ -46,6 +46,17 @@ async def test_an_error_code_that_is_a_secret_or_a_part_of_one_is_not_shown(
     assert (f"answered 400: {code}" in said) is shown
 
 
+@pytest.mark.parametrize("code", ["correcthorsebattery", "horse", "batterystaple_"])
+async def test_an_error_code_that_is_a_secret_in_small_letters_is_not_shown(code: str, caplog: pytest.LogCaptureFixture) -> None:
+    def env(origin: str, token_origin: str) -> str:
+        return record(origin, token_origin, client_secret="CorrectHorseBattery", parameters={"audience": "BatteryStaple"})
+
+    refusal = answer(json.dumps({"error": code}).encode(), status="400 Bad Request")
+    async with standing(says(refusal), says(OK), env=env) as (door, server, _tokens):
+        assert isinstance(await get(door, server), NoAnswer)
+    assert "answered 400: no code that can be read" in caplog.text
+
+
 async def test_what_another_host_says_of_its_quota_to_which_a_redirect_led_holds_no_call_to_this_one() -> None:
     spent = answer(b"ok", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 30")
     async with serve(says(spent)) as other:

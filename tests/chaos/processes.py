@@ -8,7 +8,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,14 +15,15 @@ from pathlib import Path
 
 import httpx
 
-from adapters.embedded import TUNED, temporal_binary
+from adapters.embedded import TUNED, free_port, temporal_binary
 from adapters.temporal import SEARCH_ATTRIBUTES, connect_to
 from domain.errors import Unreachable
 from tests.chaos.halting import HALTS
 from tests.live.leash import leashed, stop
 
 ROOT = Path(__file__).parents[2]
-UP_WITHIN = 60.0
+WITHIN = 180.0
+"""Seconds for what takes some: a bound that only matters where something hangs."""
 
 
 class ChildEnded(AssertionError):
@@ -47,7 +47,7 @@ class Child:
 
     async def said(self, word: str) -> str:
         """The first line of its log, since it was started, that has this word."""
-        async with asyncio.timeout(UP_WITHIN):
+        async with asyncio.timeout(WITHIN):
             while True:
                 with self._log.open("rb") as log:
                     log.seek(self._from)
@@ -85,7 +85,8 @@ class Temporal:
 
     def __init__(self, folder: Path, namespaces: tuple[str, ...]) -> None:
         self._folder, self._namespaces = folder, namespaces
-        self._port, self._ui = free_port(), free_port()
+        self._port = free_port()
+        self._ui = free_port(taken=[self._port])
         self.address = f"127.0.0.1:{self._port}"
         self.child: Child | None = None
 
@@ -99,7 +100,7 @@ class Temporal:
             *TUNED, *attributes, *spaces,
         ]  # fmt: skip
         self.child = Child(command, self._folder / "temporal.log", os.environ)
-        async with asyncio.timeout(UP_WITHIN):
+        async with asyncio.timeout(WITHIN):
             while True:
                 try:
                     await connect_to(self.address)
@@ -164,10 +165,3 @@ async def until(condition: Callable[[], bool], *, within: float, what: str) -> N
                 await asyncio.sleep(0.05)
     except TimeoutError:
         raise AssertionError(f"not within {within} s: {what}") from None
-
-
-def free_port() -> int:
-    """A port that nobody has at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from domain.chain import Entry
 from domain.evidence import Json
-from tests.chaos.processes import Child, Provider, Temporal, until
+from tests.chaos.processes import WITHIN, Child, Provider, Temporal, until
 from tests.chaos.proxy import Proxy, proxy
 from tests.chaos.site import Site, contract, site
 
@@ -116,7 +116,7 @@ async def _killed(one: Site, provider: Provider) -> list[str]:
             one.halt(stream, stream.partition("-")[2])
         await one.start(stream, contract(CONTRACTS[stream.partition("-")[0]]), **QUICK)
     first = one.worker("first", halting=True)
-    await until(lambda: one.halted(*(stream for stream in streams if stream not in held)), within=60, what="all stand at their points")
+    await until(lambda: one.halted(*(stream for stream in streams if stream not in held)), within=WITHIN, what="all stand at their points")
     await _taken(provider, "create", held)
     for stream in beating:
         await _heard(one, stream)
@@ -124,7 +124,7 @@ async def _killed(one: Site, provider: Provider) -> list[str]:
     await provider.ask("POST", "/release")
     one.worker("second")
     others = await _honest_worker(one, provider)
-    await one.settled(*streams, *others, within=90)
+    await one.settled(*streams, *others, within=WITHIN)
     return [*streams, *others]
 
 
@@ -136,14 +136,14 @@ async def _honest_worker(one: Site, provider: Provider) -> list[str]:
         await one.start(stream, contract(CONTRACTS[stream.partition("-")[0]]), **QUICK)
     await provider.lie("cancel", "success_racing_cancel", account="racing")
     await one.start("racing", contract(CONTRACTS[TOKEN]), seconds=3600, rows=5)
-    await one.reached("racing", "observing", within=60)
+    await one.reached("racing", "observing", within=WITHIN)
     await one.cancel("racing")
     return streams
 
 
 async def _taken(provider: Provider, kind: str, streams: list[str]) -> None:
     """Wait until the provider has done the work of each call, and holds its answer."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(WITHIN):
         while True:
             calls = cast("list[dict[str, Any]]", (await provider.books())["requests"])
             if {call["account"] for call in calls if call["status"] == 202 and call["kind"] == kind} >= set(streams):
@@ -153,7 +153,7 @@ async def _taken(provider: Provider, kind: str, streams: list[str]) -> None:
 
 async def _heard(one: Site, stream: str) -> None:
     """Wait until Temporal has heard of the answer by a heartbeat."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(WITHIN):
         while True:
             described = await one.client.get_workflow_handle(stream).describe()
             pending = described.raw_description.pending_activities
@@ -175,11 +175,11 @@ async def _frozen_shortly(one: Site, first: Child) -> list[str]:
     for stream in short:
         one.halt(stream, "after_intent")
         await one.start(stream, contract(CONTRACTS[stream.partition("-")[0]]), **QUICK)
-    await until(lambda: one.halted(*short), within=60, what="the first stand after their intents")
+    await until(lambda: one.halted(*short), within=WITHIN, what="the first stand after their intents")
     first.freeze()
     await _too_late(one, short)
     first.thaw()
-    await one.settled(*short, within=60)
+    await one.settled(*short, within=WITHIN)
     return short
 
 
@@ -192,20 +192,20 @@ async def _frozen_and_replaced(one: Site, first: Child, way: Proxy) -> list[str]
     for stream, point in (stale | replaced).items():
         one.halt(stream, point)
         await one.start(stream, contract(CONTRACTS[stream.partition("-")[0]]), **QUICK)
-    await until(lambda: one.halted(*stale, *replaced), within=60, what="the second stand at their points")
+    await until(lambda: one.halted(*stale, *replaced), within=WITHIN, what="the second stand at their points")
     first.freeze()
     way.shut()  # else the server would hand work to the polls of the frozen one, and wait for it in vain
     for stream in replaced:
         await one.client.get_workflow_handle(stream).terminate("the server was lost")
         await one.tell(stream)
     one.worker("second")
-    await one.settled(*stale, *replaced, within=90)
+    await one.settled(*stale, *replaced, within=WITHIN)
     before = {stream: len(await one.entries(stream)) for stream in (*stale, "plain-replaced_answer")}
     await _too_late(one, [stream for stream in stale if stream.endswith("intent")])
     way.open()
     first.thaw()
     await _grown(one, before)
-    await one.settled(*stale, *replaced, within=60)
+    await one.settled(*stale, *replaced, within=WITHIN)
     return [*stale, *replaced]
 
 
@@ -220,7 +220,7 @@ async def _too_late(one: Site, streams: list[str]) -> None:
 async def _grown(one: Site, before: Mapping[str, int]) -> None:
     """Wait until each stream has an entry more."""
     for stream, count in before.items():
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(WITHIN):
             while len(await one.entries(stream)) <= count:  # noqa: ASYNC110 - other processes set no event of ours
                 await asyncio.sleep(0.05)
 
@@ -229,10 +229,10 @@ async def _partitioned(one: Site, provider: Provider, temporal: str) -> list[str
     """A worker loses Temporal in the middle of its work; another takes over; then the first goes on, and sees Temporal again."""
     waiting = ["token-partitioned", "plain-partitioned"]
     halted = {"plain-loaded": "create_loaded", "token-news": "after_terminal_reading", "token-cancel": "cancel_loaded"}
-    patient: dict[str, Json] = {"http": {"timeouts": {"read": "60s", "total": "60s"}}}
+    patient: dict[str, Json] = {"http": {"timeouts": {"read": "10m", "total": "10m"}}}
     for stream in [*waiting, "plain-loaded"]:
-        await provider.lie("create", "hold", account=stream, times=1, when="after", seconds=90)
-    await provider.lie("cancel", "hold", account="token-cancel", times=1, when="after", seconds=90)
+        await provider.lie("create", "hold", account=stream, times=1, when="after")
+    await provider.lie("cancel", "hold", account="token-cancel", times=1, when="after")
     async with proxy(temporal) as way:
         first = one.worker("first", halting=True, temporal=way.address)
         for stream, point in halted.items():
@@ -240,24 +240,24 @@ async def _partitioned(one: Site, provider: Provider, temporal: str) -> list[str
         for stream in [*waiting, *halted]:
             pace: dict[str, Json] = {"seconds": 3600, "rows": 5} if stream == "token-cancel" else QUICK
             await one.start(stream, contract(CONTRACTS[stream.partition("-")[0]], patient), **pace)
-        await one.reached("token-cancel", "observing", within=60)
+        await one.reached("token-cancel", "observing", within=WITHIN)
         await one.cancel("token-cancel")
-        await until(lambda: one.halted(*halted), within=60, what="all stand at their points")
+        await until(lambda: one.halted(*halted), within=WITHIN, what="all stand at their points")
         await _taken(provider, "create", waiting)
         way.shut()
         one.worker("second")
-        await one.reached("plain-partitioned", "create_unknown", within=90)
-        await until_told(one, "token-partitioned", "exchange.in_flight", within=60)
+        await one.reached("plain-partitioned", "create_unknown", within=WITHIN)
+        await until_told(one, "token-partitioned", "exchange.in_flight", within=WITHIN)
         await _taken(provider, "create", ["plain-loaded"])
         await _taken(provider, "cancel", ["token-cancel"])
-        await one.reached("token-news", "succeeded", within=60)
+        await one.reached("token-news", "succeeded", within=WITHIN)
         first.thaw()
-        await until(lambda: one.ended(*halted), within=30, what="the stale attempts are done")
+        await until(lambda: one.ended(*halted), within=WITHIN, what="the stale attempts are done")
         await provider.ask("POST", "/release")
-        await one.reached("plain-partitioned", "accepted", within=30)
+        await one.reached("plain-partitioned", "accepted", within=WITHIN)
         way.open()
-        await one.settled(*waiting, *halted, within=60)
-        await one.reached("plain-partitioned", "succeeded", within=60)
+        await one.settled(*waiting, *halted, within=WITHIN)
+        await one.reached("plain-partitioned", "succeeded", within=WITHIN)
     return [*waiting, *halted]
 
 

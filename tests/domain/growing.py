@@ -26,6 +26,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "linked": {"other": "reports-2"},
     "erased": {"refs": ("d" * 64,), "by": "asha"},
     "pruned": {"refs": ("d" * 64,)},
+    "missing": {"what": "its input"},
 }
 KEYS: tuple[str, ...] = tuple(
     f"{model.model_fields['kind'].default}.{meaning}"

@@ -338,6 +338,16 @@ HUMAN = [
     Case("the ledger lost entries later", AFTER_CREATE, "", "regressed.accepted", "stay"),
 ]
 
+NEEDED = [
+    Case("what the create needs is gone", "approved create_pending", "", "missing.needed", "create_unknown"),
+    Case("what a lookup needs is gone", "reconciling", "", "missing.needed", "create_unknown"),
+    Case("what the next lookup needs is gone", "create_unknown", "", "missing.needed", "stay"),
+    Case("what the job is read with is gone", POLLED + " result_collecting", "", "missing.needed", "result_unavailable"),
+    Case("what the result is fetched with is gone", "result_collecting", "succeeded", "missing.needed", "result_unavailable"),
+    Case("what leftovers are fetched with is gone", "result_collecting", "failed", "missing.needed", "failed"),
+    Case("and of a cancelled job", "result_collecting", "cancelled", "missing.needed", "cancelled"),
+]
+
 BOOKS = [
     Case("a run takes the stream", UNENDED, "", "owner.claimed", "stay"),
     *(
@@ -383,7 +393,7 @@ def spelled(cases: list[Case]) -> list[Case]:
     ]
 
 
-CASES = spelled([*AUTHORITY, *CREATE, *RECONCILE, *OBSERVE, *CANCEL, *COLLECT, *HUMAN, *BOOKS])
+CASES = spelled([*AUTHORITY, *CREATE, *RECONCILE, *OBSERVE, *CANCEL, *COLLECT, *HUMAN, *NEEDED, *BOOKS])
 
 
 def changes_of(given: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -518,3 +518,14 @@ def test_deadlines_are_what_production_sends_whole_seconds_as_integers() -> None
     contract = sample(deadlines={"create": "90s", "cancel": "1500ms"})
     deadlines = scope_of(contract, Given(input={"name": "x"})).deadlines
     assert str(deadlines) == "{'create': 90, 'result': 3600, 'cancel': 1.5, 'collect': 600, 'approval': 86400}"
+
+
+def test_a_violation_says_which_value_differs_and_of_what_kind_it_is() -> None:
+    contract = sample(observe__same={"body.id": "${job.id}"})
+    answer = {"status": 200, "headers": {"Content-Type": "application/json"}, "json": {"id": 7, "state": "done"}}
+    case = Case.model_validate({"name": "a number", "call": "observe", "means": "succeeded", "answer": answer})
+    given = Given.model_validate({"input": {"name": "x"}, "job": {"id": "7"}})
+    _, (problem,) = run_case(contract, calls_of(contract)["observe"], case, given)
+    assert problem.expected == (
+        'violation, which is what the contract reads this answer as: `same` wants body.id to be "7", and it is 7 (nothing is converted)'
+    )

@@ -404,6 +404,26 @@ def test_a_file_that_canonical_json_cannot_carry_is_refused(value: Any) -> None:
 
 
 FAILS = {"when": {"body.state": "failed"}, "is": "failed"}
+MARKED: dict[str, Any] = {
+    "by": "list",
+    "request": {"method": "GET", "path": "/jobs", "query": {"cursor": "${page.next}"}},
+    "pages": {"items": "body.jobs", "next": "body.next"},
+    "match": {"item.label": "${mark}"},
+    "strength": "exact",
+    "job": {"id": "item.id"},
+}
+BY_MARK: dict[str, Any] = {
+    "by": "get",
+    "request": {"method": "GET", "path": "/labels/${mark}"},
+    "answers": [{"when": {"status": 200}, "is": "found"}, {"when": {"status": 404}, "is": "absent"}],
+    "job": {"id": "body.id"},
+}
+DRAFT: dict[str, Any] = {
+    "step": "draft",
+    "request": {"method": "POST", "path": "/drafts", "headers": {"X-Label": "a-${mark}"}},
+    "answers": [{"is": "done"}],
+}
+PAGED: dict[str, Any] = {"request": {"method": "GET", "path": "/rows", "query": {"cursor": "${page.next}"}}}
 GONE = {"when": {"status": 404}, "is": "gone"}
 
 
@@ -428,6 +448,19 @@ def test_a_cancel_that_only_gone_confirms_is_said_unless_the_phase_is_named(stat
         ({"create__token": "none", "create__request__headers": {}}, "create-not-recoverable"),
         ({"create__token__window": "unstated"}, "window-unstated"),
         ({"create__token__window": "1m"}, "deadline-beyond-window"),
+        ({"reconcile": [MARKED]}, "mark-unsent"),
+        ({"reconcile": [BY_MARK]}, "mark-unsent"),
+        ({"reconcile": [MARKED], "cancel__request__json": {"label": "${mark}"}}, "mark-unsent"),
+        ({"reconcile": [{**MARKED, "request": {"method": "GET", "path": "/jobs"}}]}, "page-unasked"),
+        ({"collect__format": "jsonl", "collect__from": {**PAGED, "pages": {"items": "body.rows", "count": "body.pages"}}}, "page-unasked"),
+        (
+            {"collect__format": "jsonl", "collect__from": {**PAGED, "pages": {"items": "body.rows", "more": {"body.more": True}}}},
+            "page-unasked",
+        ),
+        ({"create__answers": [{"when": {"status": "202"}, "is": "accepted"}]}, "status-as-text"),
+        ({"create__answers": [{"when": {"status": [202, "ok"]}, "is": "accepted"}]}, "status-as-text"),
+        ({"observe__states": [FAILS, {"when": {"status": {"not": "404"}}, "is": "running"}]}, "status-as-text"),
+        ({"errors__answers": [{"when": {"status": "5xx!"}, "is": "unsure"}]}, "status-as-text"),
         ({"observe__states": [{"when": {"body.state": "stopped"}, "is": "cancelled"}]}, "no-failure-state"),
         ({"observe__states": [{"when": {"body.state": "x"}, "is": "failed"}]}, "cancel-never-confirmed"),
         ({"observe__states": [FAILS, {"when": {"phase": "fresh", "status": 404}, "is": "gone"}]}, "cancel-never-confirmed"),
@@ -455,10 +488,46 @@ def test_every_safety_finding_has_its_case_and_the_sample_has_none() -> None:
     assert safety_findings(sample(), today=TODAY) == ()
     quiet = {"collect__good_for": "1d", "collect__format": "binary", "collect__verify": {"bytes": "${observed.body.size}"}}
     assert safety_findings(sample(**quiet), today=TODAY) == ()
-    assert len(FINDINGS) == 13
+    assert len(FINDINGS) == 16
     paid = {"effect__class": "money", "effect__recipient": "w", "effect__amount": {"minor": 1, "currency": "EUR"}}
     assert safety_findings(sample(**paid), today=TODAY) == ()
     assert safety_findings(sample(http__hosts={"https://files.example": "none"}), today=TODAY) == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"create__request__headers__X-Label": "${mark}", "reconcile": [MARKED]},
+        {"create__request__json": {"label": "${mark}"}, "reconcile": [BY_MARK]},
+        {"create__before": [DRAFT], "reconcile": [MARKED]},
+        {"reconcile": [{**MARKED, "match": {"item.name": "${input.name}"}, "strength": "heuristic"}]},
+    ],
+)  # fmt: skip
+def test_a_mark_that_a_request_of_the_create_sends_can_be_looked_for(changes: dict[str, Any]) -> None:
+    assert "mark-unsent" not in {finding.code for finding in safety_findings(sample(**changes), today=TODAY)}
+
+
+@pytest.mark.parametrize(
+    ("query", "pages"),
+    [
+        ({"cursor": "${page.next}"}, {"next": "body.next"}),
+        ({"cursor": "${page.next || 'first'}"}, {"next": "body.next", "more": {"body.more": True}}),
+        ({"at": "${page.index}"}, {"count": "body.pages"}),
+        ({"page": "${page.number}"}, {"more": {"body.more": True}}),
+        ({"page": "${to_string(page)}"}, {"next": "body.next"}),
+        ({}, {"next_url": "body.next"}),
+    ],
+)
+def test_a_request_that_says_which_page_it_asks_for_is_as_it_should_be(query: dict[str, str], pages: dict[str, Any]) -> None:
+    source = {"request": {"method": "GET", "path": "/rows", "query": query}, "pages": {"items": "body.rows", **pages}}
+    changed = sample(collect__format="jsonl", collect__from=source)
+    assert safety_findings(changed, today=TODAY) == ()
+
+
+@pytest.mark.parametrize("status", [202, "2xx", "400..499", [200, "3xx"], {"not": 404}, {"min": 400, "max": 499}, "${input.name}", None])
+def test_a_status_that_is_a_number_or_a_range_is_as_it_should_be(status: object) -> None:
+    changed = sample(create__answers=[{"when": {"status": status}, "is": "accepted"}])
+    assert safety_findings(changed, today=TODAY) == ()
 
 
 def test_what_is_accepted_and_not_there_is_said() -> None:

@@ -118,8 +118,8 @@ def test_every_kind_comes_back_from_its_entry_as_it_was(key: str) -> None:
 def test_the_union_is_closed_and_tells_what_comes_from_outside() -> None:
     kinds = {model.model_fields["kind"].default for model in get_args(Evidence)}
     assert " ".join(sorted(kinds)) == (
-        "callback cancel_answer clock decision erased exchange intent late linked lookup opened owner policy pruned reading refusals "
-        "regressed result step"
+        "callback cancel_answer clock decision erased exchange intent late linked lookup missing opened owner policy pruned reading "
+        "refusals regressed result step"
     )
     assert kinds >= FROM_OUTSIDE
     assert {*kinds} - FROM_OUTSIDE >= {"policy", "decision", "intent", "clock", "owner", "opened"}

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from domain.language.expressions import Scope
 from domain.language.matching import BadMatch, check_match, compare, holds, roots_of, sameness
@@ -67,6 +68,17 @@ def test_nothing_or_an_empty_list_is_written_with_a_list_in_a_list() -> None:
     with pytest.raises(BadMatch, match="no list within a list"):
         check_match({"body.l": [None, [1]]})
     assert holds({"body.empty": [None, []]}, Scope(body={})) is True
+
+
+def test_what_a_key_came_to_is_kept_for_the_next_match_and_only_as_far_as_it_was_asked_for() -> None:
+    read: dict[str, JsonValue] = {}
+    scope = Scope(status=200, body={"state": "done", "code": 1})
+    assert not holds({"body.state": "open", "body.code": 1}, scope, read)
+    assert read == {"body.state": "done"}
+    assert holds({"body.state": "done", "body.none": None}, scope, read)
+    assert read == {"body.state": "done", "body.none": None}
+    read["body.state"] = "open"
+    assert holds({"body.state": "open"}, scope, read)
 
 
 def test_a_range_holds_for_integers_alone() -> None:

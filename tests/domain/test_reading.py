@@ -9,21 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.answer_matching import observed_value
 from domain.contract import Contract
 from domain.evidence import MAX_TEXT
 from domain.exchange import Answer
 from domain.language.calls import Source
 from domain.language.expressions import Scope
-from domain.reading import (
-    Reading,
-    job_id,
-    needs_body,
-    observed_value,
-    read_cancel,
-    read_collect,
-    read_create,
-    read_observe,
-)
+from domain.reading import Reading, job_id, read_cancel, read_collect, read_create, read_observe
 from domain.recordable_headers import allowed_headers
 from tests.domain.sample_contract import answer, sample
 
@@ -385,11 +377,6 @@ SOURCE = Source.model_validate(
 )
 def test_an_answer_of_collecting_has_one_meaning(status: int, body: bytes, meaning: str, fault: str | None) -> None:
     assert read_collect(sample(), SOURCE, answer(status, body, fault=fault), SCOPE, NOW).meaning == meaning
-
-
-def test_a_result_is_read_whole_first_only_where_an_answer_looks_into_it() -> None:
-    assert needs_body(SOURCE)
-    assert not needs_body(Source.model_validate({"request": {"method": "GET", "path": "/x"}, "answers": [{"is": "done"}]}))
 
 
 def test_what_ended_the_waiting_is_kept_as_observed() -> None:

@@ -1,6 +1,8 @@
 """Sensitive values are found in answers and hidden in whatever is recorded, in any form in which they may stand there."""
 
+import base64
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -214,3 +216,53 @@ def test_the_id_of_a_job_is_never_sensitive(expression: str) -> None:
     wanted = "anything but the job's id, which is body.job_id"
     assert ("record.sensitive.0", wanted) in problems(record={"sensitive": [expression]}, **job)
     assert problems(record={"sensitive": ["body.job_idea", "headers.x_secret"]}, **job) == []
+
+
+SPELT = {
+    "capitals": MAIL.upper(),
+    "blanks": "ada @ example . org",
+    "base64": base64.b64encode(MAIL.encode()).decode(),
+    "base64 in something longer": base64.b64encode(f"user:{MAIL};".encode()).decode(),
+    "base64url in an address": quote(base64.urlsafe_b64encode(f"?>{MAIL}".encode()).decode(), safe=""),
+    "hexadecimal": MAIL.encode().hex(),
+    "HTML": MAIL.replace("@", "&#64;"),
+    "JSON": MAIL.replace("@", "\\u0040"),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELT)
+def test_a_value_is_hidden_in_every_other_spelling_and_the_rest_stays(spelling: str) -> None:
+    veil = Veil(SALT, ["another value", MAIL])
+    beside = "[A-Za-z0-9%]{0,7}" if "base64" in spelling else ""
+    assert re.fullmatch(f"größer als {beside}{shown(MAIL)}{beside}, é", veil.text(f"größer als {SPELT[spelling]}, é"))
+    assert re.fullmatch(f"größer als {beside}\u2026", veil.text(f"größer als {SPELT[spelling][:-6]}\u2026"))
+    assert re.fullmatch(f"{beside}{shown(MAIL)}{beside}", veil.text(SPELT[spelling]))
+    assert veil.stands_in(f'{{"é": "{SPELT[spelling]}"}}'.encode())
+
+
+def test_a_short_value_is_hidden_as_it_is_alone() -> None:
+    veil = Veil(SALT, ["anna b", "x"])
+    assert veil.text("of anna b") == f"of {shown('anna b')}"
+    coded = base64.b64encode(b"anna b").decode()
+    assert veil.text(f"of ANNA B, annab, {coded}") == f"of ANNA B, annab, {coded}"
+    assert veil.stands_in(b"of anna b")
+    assert not veil.stands_in(f"of ANNA B, annab, {coded}".encode())
+    assert not Veil(SALT, []).stands_in(b"of anna b")
+
+
+def test_the_jobs_id_stands_however_it_is_spelt() -> None:
+    veil = Veil(SALT, ["REP_1234567", "rep_1234567"], job_id="rep_1234567")
+    assert veil.text("rep_1234567 and rep_1234567") == "rep_1234567 and rep_1234567"
+    assert veil.text("of REP_1234567") == f"of {shown('REP_1234567')}"
+
+
+@given(
+    value=st.text(min_size=4, max_size=30),
+    around=st.text(max_size=20),
+    spelling=st.sampled_from([str.upper, str.swapcase, repr, json.dumps]),
+)
+def test_whatever_the_value_and_its_spelling_nothing_raises(value: str, around: str, spelling: Any) -> None:
+    veil = Veil(SALT, [value, f"{value}%C3", around])
+    for text in (spelling(value), f"{around}{spelling(value)}é", f"{around}%C3%A9\u2026", f"{value}%C3é"):
+        veil.text(text).encode("utf-8", "surrogatepass")
+        veil.stands_in(text.encode("utf-8", "surrogatepass"))

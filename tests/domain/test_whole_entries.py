@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from domain.chain import first_prev, make_entry, read_entry
 from domain.evidence import Commitment, Evidence, Frozen, Opened, Ref, parse_evidence
 from domain.fingerprint import canonical
-from domain.whole_entries import read_whole, references
+from domain.references import references
+from domain.whole_entries import read_whole
 from tests.domain.growing import KEYS, LEDGER, STREAM, at, said, told
 
 HTTP = {"method": "GET", "url": "https://api.example", "began": at(1).isoformat(), "ended": at(2).isoformat(), "headers": {"date": "é"}}

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.case import Cases
+from activities.loading import Cases
 from activities.ports import Record
 from domain.chain import Entry
 from domain.evidence import Json
@@ -119,7 +119,7 @@ async def _script(cell: Cell, on: Stage, record: Record, strangers: Elsewhere) -
 
 async def _cancel_those_that_run(begun: list[tuple[Cell, Stage]], on: Stage) -> None:
     waiting = {cell.name for cell, _ in begun}
-    for _ in range(600):
+    for _ in range(6000):
         for name in list(waiting):
             if await on.state(name) in {"accepted", "observing"}:
                 await on.cancel(name, request_id=f"c-{name}"[:64])
@@ -141,7 +141,7 @@ async def _until_settled(on: Stage, names: list[str]) -> None:
         if not waiting:
             return
         step = max(FIRST_STEP_S, passed / 10)
-        await on.env.sleep(step)
+        await on.pass_time(step)
         passed += step
     told = {name: (await on.state(name), (await on.story(name))[-12:]) for name in sorted(waiting)}
     raise AssertionError(f"never settled: {told}")

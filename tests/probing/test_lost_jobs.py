@@ -9,7 +9,7 @@ from typing import Any
 from adapters.probing.findings import Check
 from adapters.probing.probe import Report
 from adapters.showing.probing import probe_text
-from tests.probing.ground import report_of
+from tests.probing.ground import WITHIN, report_of
 from tests.probing.printer import CONTRACT, Printer, printing
 
 RIGHT, WRONG = "last_segment(headers.location)", "body.order"
@@ -37,7 +37,9 @@ class Printed:
 
 
 @asynccontextmanager
-async def probed(folder: Path, replaced: dict[str, str] | None = None, *, seconds: float = 20.0, **printer: Any) -> AsyncGenerator[Printed]:
+async def probed(
+    folder: Path, replaced: dict[str, str] | None = None, *, seconds: float = WITHIN, **printer: Any
+) -> AsyncGenerator[Printed]:
     text, provider = CONTRACT, Printer(**printer)
     for old, new in (replaced or {}).items():
         assert old in text

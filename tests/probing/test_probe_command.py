@@ -14,7 +14,7 @@ import pytest
 
 import starter
 from simulator.serve import Running, running
-from tests.probing.ground import CONTRACTS, SECRET, input_of
+from tests.probing.ground import CONTRACTS, SECRET, WITHIN, input_of
 
 NAME = "sim.reports.create"
 POLICIES = CONTRACTS.parent / "policies"
@@ -50,7 +50,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert up.wait(10)
+    assert up.wait(WITHIN)
     contracts = tmp_path / "contracts"
     contracts.mkdir()
     (contracts / f"{NAME}.yaml").write_text((CONTRACTS / f"{NAME}.yaml").read_text())
@@ -66,7 +66,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setattr("sys.stdin", io.StringIO())
     yield Desk(found[0], contracts, capsys)
     loop.call_soon_threadsafe(over.set)
-    thread.join(10)
+    thread.join(WITHIN)
     loop.close()
 
 

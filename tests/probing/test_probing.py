@@ -23,6 +23,22 @@ async def test_nothing_differs_at_an_honest_provider(name: str, tmp_path: Path):
         assert probed.verdict("create.taken") == "ok"
 
 
+@pytest.mark.parametrize(
+    ("polls", "verdict", "did"),
+    [
+        (0, "not_offered", "no progress was shown"),
+        (1, "not_tried", "one value only was shown: 0 done"),
+        (3, "ok", "2 done, then 4"),
+    ],
+)
+async def test_progress_is_judged_by_two_values_and_one_is_told(tmp_path: Path, polls: int, verdict: str, did: str):
+    async with probing(REPORTS, tmp_path, polls=polls) as probed:
+        check = probed.report.findings.checks["status.progress"]
+        assert (check.verdict, check.did) == (verdict, did)
+        assert bool(check.exchanges) == (verdict != "not_offered")
+        assert probed.differs == set()
+
+
 def test_every_word_of_the_vocabulary_is_named_or_has_a_reason_why_not():
     named = {case.told.word for case in NAMED}
     assert named | NOT_ABOUT_THE_CONTRACT.keys() == set(LIES)
@@ -78,7 +94,7 @@ async def test_what_cannot_be_cancelled_is_said(tmp_path: Path):
 
 
 async def test_a_job_that_does_not_end_in_the_time_of_the_probe_is_cancelled_and_that_is_no_difference(tmp_path: Path):
-    async with probing("sim.plain.create", tmp_path, seconds=4.0, polls=1000) as probed:
+    async with probing("sim.plain.create", tmp_path, seconds=10.0, polls=1000) as probed:
         assert probed.differs == set()
         assert probed.verdict("status.ends") == "not_tried"
         assert probed.verdict("cancel.confirmed") == "ok"

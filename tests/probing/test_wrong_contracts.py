@@ -17,7 +17,7 @@ from adapters.probing.naming import Asked, Names, another, nobodys
 from adapters.probing.probe import probe
 from adapters.result_store import ObstoreResults
 from simulator.serve import running
-from tests.probing.ground import CONTRACTS, SECRET, Told, input_of, probing
+from tests.probing.ground import CONTRACTS, SECRET, WITHIN, Told, input_of, probing
 
 REPORTS, PLAIN, LISTED, NAMED = "sim.reports.create", "sim.plain.create", "sim.listed.create", "sim.named.create"
 
@@ -104,7 +104,7 @@ async def test_a_probe_that_is_broken_off_cancels_what_it_made(tmp_path: Path):
         asked = Asked(contract, {"server": sim.url}, "local", "ada", input)
         provider = HttpProvider(Credentials({"SAKSHI_CREDENTIAL_SIM": SECRET}, embedded=True), AddressRules(loopback=True), files=store)
         begun = asyncio.Event()
-        consent = consent_for(asked, lambda credential: credential, 60.0)
+        consent = consent_for(asked, lambda credential: credential, WITHIN)
 
         def said(what: str) -> None:
             if what.startswith("watching"):

@@ -4,13 +4,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from adapters.contract_files import cases_beside, load, load_cases, parse
+from adapters.contract_files import cases_beside, parse_yaml
 from domain.cases.models import Cases, Story
 from domain.contract import Contract
 from domain.errors import AddressError
@@ -29,11 +30,39 @@ class Moved:
     story: Story
 
 
+@dataclass(frozen=True)
+class Written:
+    """A contract and the cases beside it: what the files hold, which nobody changes, and what it means."""
+
+    document: JsonValue
+    contract: Contract
+    beside: JsonValue
+    cases: Cases
+
+    def story(self, name: str) -> Story:
+        """The story of that name."""
+        return next(story for story in self.cases.stories if story.name == name)
+
+
+def written(path: Path) -> Written:
+    """What is written there now. The same bytes are read once, however many stories they have."""
+    return _read(path, path.read_bytes(), cases_beside(path).read_bytes())
+
+
+@cache
+def _read(path: Path, data: bytes, beside: bytes) -> Written:
+    one, other = parse_yaml(data, str(path)), parse_yaml(beside, str(cases_beside(path)))
+    contract = parse_contract(one.document, file=str(path), positions=one.positions)
+    cases = validated(Cases, other.document, file=str(cases_beside(path)), positions=other.positions)
+    return Written(one.document, contract, other.document, cases)
+
+
 def origins_in(path: Path, story: Story) -> list[str]:
     """Every origin that the contract calls: its base, its hosts, and what its cases name below a host's pattern. The base is first."""
-    contract, cases = load(path), load_cases(cases_beside(path))
+    there = written(path)
+    contract, cases = there.contract, there.cases
     base = str(origin_of(contract.base(_target(cases, story))))
-    named = set(_ADDRESS.findall(json.dumps(parse(cases_beside(path)).document)))
+    named = set(_ADDRESS.findall(json.dumps(there.beside)))
     below = [host for host in contract.http.hosts if "*" in host]
     found = [host for host in contract.http.hosts if "*" not in host]
     found += sorted(str(origin_of(one)) for one in named if any(_covers(host, one) for host in below))
@@ -42,9 +71,10 @@ def origins_in(path: Path, story: Story) -> list[str]:
 
 def moved(path: Path, story: Story, to: Mapping[str, str]) -> Moved:
     """The contract and the cases with `to` in place of the provider's origins."""
-    contract, cases = load(path), load_cases(cases_beside(path))
-    base = contract.base(_target(cases, story))
-    document = cast("dict[str, Any]", _replaced(parse(path).document, to))
+    there = written(path)
+    contract = there.contract
+    base = contract.base(_target(there.cases, story))
+    document = cast("dict[str, Any]", _replaced(there.document, to))
     document["http"]["base"] = to[str(origin_of(base))] + urlsplit(base).path
     hosts = {str(name): auth for name, auth in document["http"].get("hosts", {}).items()}
     patterns = [(host, hosts[host]) for host in contract.http.hosts if "*" in host]
@@ -52,7 +82,7 @@ def moved(path: Path, story: Story, to: Mapping[str, str]) -> Moved:
         hosts.update((ours, auth) for host, auth in patterns if _covers(host, origin))
     document["http"]["hosts"] = hosts
     document["version"] = 0  # each story has other ports: a draft is pinned to no content
-    beside = _replaced(parse(cases_beside(path)).document, to)
+    beside = _replaced(there.beside, to)
     told = validated(Cases, beside, file=path.name, positions={})
     return Moved(parse_contract(document, file=path.name, positions={}), told, next(one for one in told.stories if one.name == story.name))
 

@@ -17,8 +17,8 @@ from domain.cases.models import Cases, Story
 from domain.contract import Contract
 from domain.errors import BadContract, NotFound
 from domain.language.findings import ADVICE
-from tests.providers.telling import Consents, tell
-from tests.workflows.stage import Stage, stage
+from tests.providers.relocating import written
+from tests.providers.staging import Stages, stages_for
 
 ELSEWHERE = os.environ.get("STORIES_IN")
 FOLDER = Path(ELSEWHERE) if ELSEWHERE else Path(__file__).parents[2] / "contracts"
@@ -65,16 +65,15 @@ def test_a_contract_has_a_story_that_goes_all_the_way_and_one_that_is_cancelled(
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def on(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    """One stage for all stories: each has an operation, a double and credentials of its own."""
-    async with stage(tmp_path_factory.mktemp("library"), gate=Consents(), within=1_200.0) as made:
+async def on(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stages]:
+    """The same stage for many stories: each has an operation, a double and credentials of its own."""
+    async with stages_for(tmp_path_factory, "library") as made:
         yield made
 
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("path", "name"), STORIES, ids=[f"{path.stem}: {name}" for path, name in STORIES])
-async def test_a_story_ends_as_it_says(on: Stage, path: Path, name: str) -> None:
-    story = next(one for one in load_cases(cases_beside(path)).stories if one.name == name)
-    told = await tell(on, path, name, f"op-{STORIES.index((path, name))}")
-    if problems := told.problems(story):
+async def test_a_story_ends_as_it_says(on: Stages, path: Path, name: str) -> None:
+    told = await on.tell(path, name, f"op-{STORIES.index((path, name))}")
+    if problems := told.problems(written(path).story(name)):
         pytest.fail("\n".join(problems), pytrace=False)

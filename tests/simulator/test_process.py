@@ -4,13 +4,15 @@ import json
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 
-from tests.simulator.conftest import ASK
+from tests.simulator.conftest import ASK, WITHIN
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +24,7 @@ def started(*options: str) -> Generator[tuple[subprocess.Popen[str], httpx.Clien
         try:
             assert process.stdout is not None
             url = json.loads(process.stdout.readline())["url"]
-            with httpx.Client(base_url=url, trust_env=False, timeout=10) as client:
+            with httpx.Client(base_url=url, trust_env=False, timeout=WITHIN) as client:
                 yield process, client
         finally:
             process.kill()
@@ -30,7 +32,7 @@ def started(*options: str) -> Generator[tuple[subprocess.Popen[str], httpx.Clien
 
 def ended(process: subprocess.Popen[str], how: signal.Signals) -> int:
     process.send_signal(how)
-    return process.wait(5)
+    return process.wait(WITHIN)
 
 
 def test_it_listens_on_loopback_and_ends_on_sigterm_with_its_books_written(tmp_path: Path) -> None:
@@ -46,15 +48,30 @@ def test_it_listens_on_loopback_and_ends_on_sigterm_with_its_books_written(tmp_p
 def test_it_ends_promptly_also_while_a_call_is_held() -> None:
     with started() as (process, client):
         client.post("/script", json={"match": {"kind": "create"}, "lies": ["hold"]})
-        held = httpx.Client(base_url=client.base_url, trust_env=False, timeout=0.2)
-        with held:
-            try:
-                held.post("/v1/reports", json=ASK)
-            except httpx.ReadTimeout:
-                assert client.get("/health").json()["holding"] == 1
+        lost: list[httpx.TransportError] = []
+        held = threading.Thread(target=_asks, args=(client.base_url, lost))
+        held.start()
+        until_held(client)
         assert ended(process, signal.SIGTERM) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
+        held.join(WITHIN)
+        assert len(lost) == 1
+
+
+def _asks(url: httpx.URL, lost: list[httpx.TransportError]) -> None:
+    """A call whose answer the end of the process takes away."""
+    with httpx.Client(base_url=url, trust_env=False, timeout=WITHIN) as client:
+        try:
+            client.post("/v1/reports", json=ASK)
+        except httpx.TransportError as error:
+            lost.append(error)
+
+
+def until_held(client: httpx.Client) -> None:
+    last = time.monotonic() + WITHIN
+    while client.get("/health").json()["holding"] != 1:
+        assert time.monotonic() < last, "the call is not held"
 
 
 def test_jobs_tokens_lies_and_books_outlive_a_kill(tmp_path: Path) -> None:
@@ -87,7 +104,9 @@ def test_the_credential_can_stand_in_a_file_so_that_no_process_list_shows_it(tmp
 def test_a_taken_port_is_said_in_one_line() -> None:
     with started() as (_, client):
         port = str(client.base_url.port)
-        second = subprocess.run([sys.executable, "-m", "simulator", "--port", port], cwd=ROOT, capture_output=True, text=True, timeout=20)
+        second = subprocess.run(
+            [sys.executable, "-m", "simulator", "--port", port], cwd=ROOT, capture_output=True, text=True, timeout=WITHIN
+        )
     assert second.returncode == 1
     assert second.stderr.startswith(f"simulator: cannot listen on port {port}")
     assert second.stderr.count("\n") == 1

@@ -15,7 +15,7 @@ from adapters.sql_ledger import SqlLedger
 from domain.evidence import Intent, Json, Lookup
 from simulator.answer import Call
 from simulator.jobs import Job
-from tests.workflows.stage import PLAIN, Stage
+from tests.workflows.stage import PATIENCE, PLAIN, Stage
 
 CACHED = 8
 """For a cancel that meets a lookup which waits for its next look: without a cache the SDK then keeps a workflow task alive, and time
@@ -74,7 +74,7 @@ def began(lookup: Lookup) -> datetime:
 async def interrupted(on: Stage, stream: str = "op-1") -> None:
     """Wait until the activity in flight has been told to end: a heartbeat came after the workflow asked for it."""
     handle, asked = on.client.get_workflow_handle(stream), None
-    for _ in range(1000):
+    for _ in range(PATIENCE):
         pending = (await handle.describe()).raw_description.pending_activities
         beat = pending[0].last_heartbeat_time.ToNanoseconds() if pending else 0
         if asked is None:
@@ -90,7 +90,7 @@ async def interrupted(on: Stage, stream: str = "op-1") -> None:
 async def ledger_is_missed(on: Stage, stream: str = "op-1") -> None:
     """Wait until the workflow has seen that the ledger is not what it was."""
     attention = SearchAttributeKey.for_bool("SakshiAttention")
-    for _ in range(100):
+    for _ in range(400):
         if (await on.client.get_workflow_handle(stream).describe()).typed_search_attributes.get(attention):
             return
         await on.env.sleep(2)

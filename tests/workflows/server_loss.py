@@ -4,6 +4,9 @@ A workflow task that cancels an activity in the very moment in which the activit
 and is lost: the workflow waits for ever. Temporal's real servers (the development server among them) take it. Temporal's core reports
 the server's words; whoever sees them here ends the story at once with `LostByTheServer`, and only for that the story is told again
 (`--only-rerun` in pyproject.toml). A story that fails for any other reason fails.
+
+Or the server goes on counting that activity as running. Then its time passes as ours does, and days never pass: that is seen by a minute
+that takes too long.
 """
 
 import asyncio
@@ -12,6 +15,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+from temporalio.testing import WorkflowEnvironment
 
 CORE = logging.Logger("temporal-core")
 """Of its own: a story that reads the log reads ours."""
@@ -26,8 +30,37 @@ Runtime.set_default(
 )
 
 
+AT_ONCE = 3.0
+"""Seconds in which a minute must pass. A machine that is too busy for it gets another server, and no failure."""
+STANDS = 60.0
+"""Seconds after which a story need not wait on: no activity of a story works for so long."""
+
+
 class LostByTheServer(Exception):
-    """The time-skipping server has lost a workflow task of this story."""
+    """The time-skipping server has lost a workflow task of this story, or skips no time any more."""
+
+
+async def time_is_skipped(env: WorkflowEnvironment) -> bool:
+    """Whether days still pass at once on this server, while nothing runs on it."""
+    try:
+        async with asyncio.timeout(AT_ONCE):
+            await env.sleep(60.0)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def time_passes(env: WorkflowEnvironment, seconds: float, within: float = STANDS) -> None:
+    """Let the server's time pass.
+
+    Raises:
+        LostByTheServer: it passes as ours does.
+    """
+    try:
+        async with asyncio.timeout(within):
+            await env.sleep(seconds)
+    except TimeoutError:
+        raise LostByTheServer(f"{seconds:.0f} seconds of the server's time had not passed after {within:.0f} of ours") from None
 
 
 class _Listening(logging.Handler):

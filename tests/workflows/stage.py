@@ -8,17 +8,20 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from temporalio import activity
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
@@ -26,8 +29,8 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from activities import creating, options
 from activities.authority import AuthorityActivities
-from activities.case import Cases
 from activities.ledger import LedgerActivities
+from activities.loading import Cases
 from activities.ports import Gate, Opening, Record, World
 from activities.provider import ProviderActivities
 from adapters.addresses import AddressRules
@@ -49,12 +52,15 @@ from domain.opening import Asked, Drawn, opening
 from domain.standing import Answered, Standing
 from simulator.books import Books
 from simulator.serve import Running, running
-from tests.workflows.server_loss import story_ends
+from tests.workflows.server_loss import story_ends, time_passes
 from workflows.operation import OperationWorkflow
 
 ROOT = Path(__file__).parents[2]
 BINARIES = Path(sys.executable).parent
 ALL_QUEUES = (QUEUE_LEDGER, QUEUE_EFFECTS, QUEUE_READS)
+PATIENCE = 6000
+"""How often something that is sure to come is looked for, 5 ms or more apart: it bounds what hangs, and no slow machine."""
+INTERRUPTED = frozenset(step for step, chosen in options.STEPS.items() if chosen.interrupted_by_decision)
 READINGS = "readings"
 """Of QUEUE_LEDGER only the activities that speak to a provider: no workflow goes on."""
 SECRET = "planted-credential-7f3a9c"
@@ -106,8 +112,26 @@ class _ToldActivity(ActivityInboundInterceptor):
 
 def variant(base: str, changes: Mapping[str, object]) -> Contract:
     """A contract that ships, with what a story changes: maps are merged, all else is replaced; None takes a key away."""
-    document = _merged(parse(ROOT / "contracts" / f"{base}.yaml").document, changes)
+    document = _merged(_document(base), changes)
     return parse_contract(document, file=f"{base}, changed", positions={})
+
+
+@cache
+def _document(name: str) -> Json:
+    """What a contract's file says, which nobody changes."""
+    return parse(ROOT / "contracts" / f"{name}.yaml").document
+
+
+@cache
+def _shipped(reference: str) -> Contract:
+    return ContractFolder(ROOT / "contracts").get(reference)
+
+
+class Shipped(ContractFolder):
+    """The contracts that ship, each read once in a process: every story has a stage of its own."""
+
+    def get(self, reference: str) -> Contract:
+        return _shipped(reference)
 
 
 def _merged(old: Json, new: object) -> Json:
@@ -245,6 +269,11 @@ class Stage:
         """Length of the history of the workflow's current run."""
         return len((await self.client.get_workflow_handle(stream).fetch_history()).events)
 
+    def stored(self, *under: str) -> list[Path]:
+        """The files of the result store, or of one folder of it. That a folder is tidied away meanwhile is no error."""
+        walked = os.walk(self.folder.joinpath("results", *under))
+        return [Path(above, name) for above, _, names in walked for name in names]
+
     async def result_bytes(self, stream: str = "op-1") -> bytes:
         """The verified result, read back from the store."""
         output = (await self.standing(stream)).outputs[0]
@@ -252,17 +281,21 @@ class Stage:
 
     # --- waiting ------------------------------------------------------------------------------------------------------
 
-    async def until(self, condition: Callable[[Record], bool], stream: str = "op-1", *, step: float = 1.0, tries: int = 400) -> Record:
+    async def until(self, condition: Callable[[Record], bool], stream: str = "op-1", *, step: float = 1.0, tries: int = 1200) -> Record:
         """Let the server's time pass until the record is as wanted."""
-        return await self._wait(condition, stream, tries, lambda: self.env.sleep(step))
+        return await self._wait(condition, stream, tries, lambda: self.pass_time(step))
 
     async def until_state(self, state: str, stream: str = "op-1", **more: Any) -> Record:
         """Let the server's time pass until the operation is in a state."""
         return await self.until(lambda record: record.standing.state == state, stream, **more)
 
+    async def pass_time(self, seconds: float) -> None:
+        """Let the server's time pass, whatever comes of it."""
+        await (self.env.sleep(seconds) if self.shared else time_passes(self.env, seconds))
+
     async def soon(self, condition: Callable[[Record], bool], stream: str = "op-1") -> Record:
         """Wait until the record is as wanted, while the server's time stands."""
-        return await self._wait(condition, stream, 6000, lambda: asyncio.sleep(0.005))
+        return await self._wait(condition, stream, PATIENCE, lambda: asyncio.sleep(0.005))
 
     async def soon_state(self, state: str, stream: str = "op-1") -> Record:
         """Wait until the operation is in a state, while the server's time stands."""
@@ -270,7 +303,7 @@ class Stage:
 
     async def held(self) -> None:
         """Wait until the provider holds a call."""
-        for _ in range(2000):
+        for _ in range(PATIENCE):
             if self.provider.app.gate.holding:
                 return
             await asyncio.sleep(0.005)
@@ -279,6 +312,28 @@ class Stage:
     def release(self) -> None:
         """Let the provider answer what it holds."""
         self.provider.app.gate.release()
+
+    async def shown(self, stream: str = "op-1") -> dict[str, Any]:
+        """What the workflow itself answers, once it knows all that is recorded: until the activity reports, the ledger is ahead."""
+        handle = self.client.get_workflow_handle(stream)
+        for _ in range(PATIENCE):
+            head: dict[str, Any] | None = await handle.query("status", result_type=None)
+            if head is not None and head["seq"] >= (await self.ledger.record(stream)).seq:
+                return head
+            await asyncio.sleep(0.005)
+        raise AssertionError("the workflow does not know what is recorded")
+
+    async def resting(self, stream: str = "op-1") -> None:
+        """Wait until no attempt that a message may interrupt is about to end by itself: until it has reported, or rests between two.
+
+        What the provider holds does not end by itself, and is not waited for.
+        """
+        for _ in range(0 if self.shared else PATIENCE // 6):
+            pending = (await self.client.get_workflow_handle(stream).describe()).raw_description.pending_activities
+            steps = [one for one in pending if one.activity_type.name in INTERRUPTED]
+            if self.provider.app.gate.holding or all(_rests(one) for one in steps):
+                break
+            await asyncio.sleep(0.01)
 
     async def _wait(self, condition: Callable[[Record], bool], stream: str, tries: int, pause: Callable[[], Awaitable[object]]) -> Record:
         for _ in range(tries):
@@ -296,11 +351,7 @@ class Stage:
         The time-skipping server loses the workflow task that cancels an activity in the very moment in which its attempt ends (the
         development server does not), so there it is sent while the attempt that it may interrupt rests.
         """
-        for _ in range(0 if self.shared else 100):
-            pending = (await self.client.get_workflow_handle(stream).describe()).raw_description.pending_activities
-            if not any(one.activity_type.name == "observe" and one.attempt < 2 for one in pending):
-                break
-            await asyncio.sleep(0.01)
+        await self.resting(stream)
         await self.client.get_workflow_handle(stream).signal(name, args=payload)
 
     async def cancel(self, stream: str = "op-1", *, request_id: str = "c-1", by: str = "local", **more: Any) -> None:
@@ -314,6 +365,11 @@ class Stage:
     async def wake(self, stream: str = "op-1") -> None:
         """Say that something may have changed."""
         await self.signal("wake", {"source": "test"}, stream=stream)
+
+
+def _rests(one: PendingActivityInfo) -> bool:
+    """Between two attempts. (The time-skipping server calls an activity started then too.)"""
+    return one.attempt > 1 and one.last_attempt_complete_time.ToNanoseconds() >= one.last_started_time.ToNanoseconds()
 
 
 def acting_for(run_id: str, **info: Any) -> ActivityEnvironment:
@@ -419,12 +475,11 @@ async def stage(
             gate=gate or CedarGate(ROOT / "policies", embedded=True, local_user="local"),
             runs=TemporalRuns(env.client),
             clocks=clocks,
-            credentials=credentials,
             identity="worker:stage",
         )
         made = Stage(
             env=env, client=env.client, ledger=ledger, ledger_books=LedgerBooks(ledger), results=results, provider=provider, world=world,
-            clocks=clocks, contracts=ContractFolder(ROOT / "contracts"), folder=folder, runner=runner or sandboxed_runner(),
+            clocks=clocks, contracts=Shipped(ROOT / "contracts"), folder=folder, runner=runner or sandboxed_runner(),
             shared=shared,
         )  # fmt: skip
         stack.push_async_callback(made.closed)

@@ -61,6 +61,16 @@ def test_no_cancel_is_offered_where_one_was_asked_for_or_the_job_has_ended() -> 
         assert "starter.py cancel" not in details_of("op-1", HEAD.model_copy(update={"state": state}))
 
 
+def test_while_the_status_is_read_the_card_says_of_which_moment_it_is() -> None:
+    told = "are those of the moment at which the reading began"
+    for state in ("accepted", "observing", "cancelling"):
+        shown = details_of("op-1", HEAD.model_copy(update={"state": state}))
+        assert told in shown
+        assert "`python starter.py status op-1`" in shown
+    for step in ("create", "collect", "done", "inbox"):
+        assert told not in details_of("op-1", HEAD.model_copy(update={"step": step, "attention": step == "inbox"}))
+
+
 def test_an_operation_that_takes_back_what_was_prepared_has_ended_and_offers_no_cancel() -> None:
     shown = details_of("op-1", HEAD.model_copy(update={"step": "undo", "state": "denied"}))
     assert "what was prepared for one is taken back" in shown

@@ -45,10 +45,8 @@ async def refused(on: Stage, choice: str, request_id: str, stream: str = "op-1",
 async def test_an_unknown_create_offers_what_leads_on_and_nothing_else(tmp_path: Path, contract: str) -> None:
     async with stage(tmp_path) as on:
         await parked(on, contract)
-        # The ledger is ahead of the workflow by the moment in which the activity reports.
-        handle = on.client.get_workflow_handle("op-1")
-        while not (head := await handle.query("status", result_type=None)) or head["state"] != "create_unknown":
-            pass
+        head = await on.shown()
+        assert head["state"] == "create_unknown"
         assert head["card"]["choices"] == UNKNOWN[contract].split()
         for choice in ("resume", "recollect", "accept_succeeded", "replay"):
             why = await refused(on, choice, choice)
@@ -282,13 +280,13 @@ async def test_after_an_older_ledger_a_job_is_found_by_its_mark_and_absence_prov
 async def test_an_older_ledger_that_knows_the_job_goes_on_with_it(tmp_path: Path) -> None:
     async with stage(tmp_path, work=False) as on:
         async with on.working():
-            await on.start("sim.plain.create", {**PLAIN, "polls": 12})
+            await on.start("sim.plain.create", {**PLAIN, "polls": 5000})
             await on.soon_state("observing")
-        backup = copy_ledger(on)
+        backup, reads = copy_ledger(on), (await on.standing()).reads
         async with on.working():
-            reads = (await on.standing()).reads
             await on.until(lambda one: one.standing.reads >= reads + 5)
         await put_back(on, backup)
+        on.books.jobs()[0].end("succeeded", on.books.provider.clock())
         async with on.working():
             await ledger_is_missed(on)
             assert (await on.standing()).reads == reads

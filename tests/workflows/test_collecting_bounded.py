@@ -18,6 +18,8 @@ from tests.workflows.stage import REPORT, acting_for, stage, variant
 
 MIB = 1024 * 1024
 PAGES, PAGE = 24, 4 * MIB
+AT_MOST = 48 * MIB
+"""Half of the whole. A store whose disk is slow has up to four parts of 8 MiB under way and gathers the next; a quick one has one."""
 CHUNK = b"one line of a text that has many\n" * 2048
 
 
@@ -71,7 +73,7 @@ async def test_a_large_result_in_pages_is_never_held(tmp_path: Path) -> None:
         finally:
             tracemalloc.stop()
         assert (head.state, (await on.standing()).outputs[0].size) == ("succeeded", PAGES * PAGE)
-        assert peak < 16 * MIB
+        assert peak < AT_MOST
         await on.verified()
 
 

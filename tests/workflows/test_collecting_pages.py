@@ -34,7 +34,7 @@ async def invalid(on: Stage, contract: Any, said: str, input: Json = None) -> No
     record = await on.until_state("result_validation_failed", step=0.5)
     assert any(said in problem for problem in record.standing.problems), record.standing.problems
     assert [entry.cause for entry in await on.entries("result")] == ["result.invalid", "result.invalid"]
-    await on.soon(lambda _: not [path for path in (on.folder / "results").rglob("*") if path.is_file()])
+    await on.soon(lambda _: on.stored() == [])
     await on.verified()
 
 
@@ -49,7 +49,7 @@ async def test_pages_of_csv_are_one_table_with_one_header(tmp_path: Path) -> Non
             "page_records": "ok",
         }  # fmt: skip
         assert len(on.books.requests("collect")) == 5
-        assert not [path for path in (on.folder / "results" / ".staging").rglob("*") if path.is_file()]
+        assert on.stored(".staging") == []
         await on.verified()
 
 
@@ -97,7 +97,7 @@ async def test_after_a_crash_behind_page_3_of_5_the_first_pages_are_not_asked_fo
         assert (await go_on(on)).state == "succeeded"
         assert [one.query.get("cursor") for one in on.books.requests("collect")] == [None, "2", "4", "6", "8"]
         assert await on.result_bytes() == rows_of(on)
-        assert not [path for path in (on.folder / "results" / ".staging").rglob("*") if path.is_file()]
+        assert on.stored(".staging") == []
         await on.verified()
 
 

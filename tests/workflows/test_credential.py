@@ -79,11 +79,13 @@ async def test_a_credential_is_nowhere_but_at_its_provider(
         monkeypatch.setitem(lies.LIES, name, lies.Lie("Tells what it was sent.", lies.ANY, instead=act))
     kind, lie, end = FAILINGS[failing]
     changes = {"observe": {"poll": {"first": "30s", "cap": "30m"}}, "create": {"token": {"window": "5m"}}}
-    async with stage(tmp_path) as on:
+    async with stage(tmp_path, work=False) as on:
         if lie:
             on.books.lie(kind, lie)  # pyright: ignore[reportArgumentType]  # one of its kinds
-        await on.start(variant("sim.reports.create", changes), REPORT)
-        await on.until_state(end, step=60)
+        async with on.working():
+            await on.start(variant("sim.reports.create", changes), REPORT)
+            await on.until_state(end, step=60)
+            await on.shown()
         sent = {one.authorization for one in on.books.seen}
         assert sent == {hashlib.sha256(f"Bearer {SECRET}".encode()).hexdigest()}
         await on.verified()

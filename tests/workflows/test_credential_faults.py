@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from activities.calling import unanswered
+from activities.recording import unanswered
 from domain.errors import CredentialFault
 from domain.exchange import NoAnswer
 from tests.workflows.stage import SECRET, stage

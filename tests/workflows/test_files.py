@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.calling import request_facts, sealed
+from activities.sealing import request_facts, sealed
 from domain.contract import Contract
 from domain.errors import BadInput, RenderError
 from domain.evidence import Intent, file_key

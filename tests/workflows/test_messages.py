@@ -95,8 +95,10 @@ async def test_a_person_whom_policy_does_not_let_cancel_is_refused(tmp_path: Pat
 async def test_temporals_own_cancel_is_a_decision_that_is_judged_and_recorded(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         handle = await watching(on)
+        await on.resting()
         await handle.cancel()
         await on.soon(lambda one: bool(one.standing.answered))
+        await on.resting()
         await handle.cancel()
         assert (await handle.result()).state == "cancelled"
         [decision] = await on.entries("decision")

@@ -12,14 +12,15 @@ import pytest
 from temporalio.client import Client
 
 from adapters.client import Sakshi
-from adapters.orphans import Survey, survey
+from adapters.orphans import LEFT, Survey, survey
 from adapters.settings import Settings
 from adapters.sql_books import LedgerBooks
 from adapters.sql_ledger import SqlLedger
 from adapters.temporal import TemporalRuns
 from domain.errors import Refused
 from domain.opening import Asked
-from tests.workflows.stage import REPORT, Stage, development_server, stage, variant, workers
+from tests.workflows.stage import PATIENCE, REPORT, Stage, development_server, stage, variant, workers
+from tests.workflows.test_steps import plain, upload
 
 # Workers are stopped here while they work: the SDK may then be told to cancel a local activity that has just ended.
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot find activity to cancel")
@@ -35,7 +36,7 @@ def connected(there: Stage, ledger: SqlLedger, client: Client) -> Sakshi:
 
 async def eventually(look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
     found = await look()
-    for _ in range(400):
+    for _ in range(PATIENCE):
         if wanted(found):
             return found
         await asyncio.sleep(0.05)
@@ -53,15 +54,15 @@ def why(found: Survey) -> dict[str, str]:
 
 
 async def start_in_many_states(there: Stage) -> None:
-    """One operation in each of several states, and one whose intent has no outcome and no workflow."""
+    """One operation in each of several states, and one whose intent has no outcome and no workflow. No job ends before it is ended."""
     await there.intend_and_die(QUICK)
-    await there.start(QUICK, REPORT | {"polls": 40}, stream="observing")
+    await there.start(QUICK, REPORT | {"polls": 100_000}, stream="observing")
     await there.soon_state("observing", "observing")
     there.books.lie("create", "drop_after_accepting", times=1)
     await there.start("sim.plain.create", stream="unknown")
     await there.soon_state("create_unknown", "unknown")
     there.books.lie("cancel", "cancel_acknowledged_and_ignored", times=1)
-    await there.start(QUICK, REPORT | {"polls": 60, "account": "a-2"}, stream="cancelling")
+    await there.start(QUICK, REPORT | {"polls": 100_000, "account": "a-2"}, stream="cancelling")
     await there.soon_state("observing", "cancelling")
     await there.cancel("cancelling")
     await there.soon_state("cancelling", "cancelling")
@@ -72,8 +73,10 @@ MANY = {"op-1", "observing", "unknown", "cancelling", "never"}
 
 
 async def all_end_with_one_job_each(there: Stage) -> None:
+    for job in there.books.jobs():
+        job.end("succeeded", there.books.provider.clock())
     for stream in MANY - {"unknown"}:
-        await there.until(lambda record: record.standing.final, stream, step=0.05, tries=1200)
+        await there.until(lambda record: record.standing.final, stream, step=0.05, tries=PATIENCE)
         await there.verified(stream)
     assert {stream: await there.state(stream) for stream in MANY} == {
         "op-1": "succeeded", "observing": "succeeded", "unknown": "create_unknown", "cancelling": "succeeded", "never": "succeeded",
@@ -107,6 +110,27 @@ async def test_a_terminated_workflow_leaves_an_orphan_that_is_taken_up_in_whatev
         await all_end_with_one_job_each(there)
         with pytest.raises(Refused, match="has ended: succeeded"):
             await sakshi.continue_("observing")
+
+
+async def test_an_ended_operation_whose_workflow_died_over_its_undo_is_an_orphan_until_it_is_taken_back(tmp_path: Path):
+    async with on_a_real_server(tmp_path) as there, there.working():
+        there.books.lie("create", "reject")
+        there.books.lie("remove", "status_500", nth=None)
+        await there.start(plain(upload()))
+        await there.until(lambda record: record.standing.final and record.standing.next_at is not None, step=0.05, tries=PATIENCE)
+        assert await surveyed(there) == Survey((), (), ())
+        await there.client.get_workflow_handle("op-1").terminate(reason="the wrong button")
+        sakshi = connected(there, there.ledger, there.client)
+        assert why(await surveyed(there)) == {"op-1": LEFT}
+        there.books.script.clear()
+        assert await sakshi.continue_("op-1")
+        await there.until(lambda record: not record.standing.leftovers, step=0.05, tries=PATIENCE)
+        assert [one.removed for one in there.books.uploads()] == [True]
+        assert (await there.state(), (await there.standing()).flags) == ("failed", ())
+        assert await surveyed(there) == Survey((), (), ())
+        with pytest.raises(Refused, match="has ended: failed"):
+            await sakshi.continue_("op-1")
+        await there.verified()
 
 
 async def test_a_lost_temporal_database_costs_nothing_that_the_ledger_holds(tmp_path: Path):

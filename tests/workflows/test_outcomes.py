@@ -60,7 +60,7 @@ async def failed_items(on: Stage) -> list[dict[str, Any]]:
 
 
 def staged(on: Stage) -> list[Path]:
-    return [path for path in (on.folder / "results" / ".staging").rglob("*") if path.is_file()]
+    return on.stored(".staging")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ async def test_the_contract_says_whether_partial_is_success_failure_or_for_a_hum
         assert [(one["key"], one["outcome"]) for one in await failed_items(on)] == [("2", "failed"), ("4", "failed")]
         assert [one["error"] for one in items["failed_items"]] == ["2026-01-02", "2026-01-04"]
         assert (await on.standing()).outputs
-        assert staged(on) == []
+        await on.soon(lambda _: staged(on) == [])
         assert "3 succeeded, 2 failed of 5" in status_text(status)
 
 
@@ -86,7 +86,7 @@ async def test_all_items_succeeded_and_the_operation_is_whole_and_lists_none(tmp
         status = await ended(on, batch(), "succeeded")
         assert (status["outcome"], exit_code_of(status)) == ("whole", 0)
         assert (await on.standing()).failed_items is None
-        assert staged(on) == []
+        await on.soon(lambda _: staged(on) == [])
 
 
 async def test_where_no_item_succeeded_the_operation_has_failed_whatever_partial_says(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ async def test_a_result_that_is_collected_again_is_counted_again_and_lists_the_s
         await on.until(lambda one: one.standing.collect_attempts == 2 and one.standing.state == "outcome_undecided", step=0.5)
         assert await failed_items(on) == first
         assert (await on.standing()).failed_items == standing.failed_items
-        assert staged(on) == []
+        await on.soon(lambda _: staged(on) == [])
         await on.verified()
 
 
@@ -272,4 +272,4 @@ async def test_what_an_attempt_that_was_killed_left_of_its_list_does_not_stay(tm
         on.release()
         await on.until_state("succeeded", step=0.5)
         assert [one["key"] for one in await failed_items(on)] == ["2"]
-        assert staged(on) == []
+        await on.soon(lambda _: staged(on) == [])

@@ -9,7 +9,8 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities import creating
-from activities.case import Case, Cases
+from activities.case import Case
+from activities.loading import Cases
 from activities.owning import append_as_owner, append_fact, late_of
 from activities.provider import ProviderActivities
 from adapters.sql_books import LedgerBooks
@@ -18,16 +19,16 @@ from domain.authority import Judgement, Question
 from domain.errors import StaleOwner
 from domain.evidence import CreateExchange, Observation, instant
 from domain.messages import Known, StepInput
-from tests.workflows.stage import REPORT, Stage, acting_for, stage, variant
+from tests.workflows.stage import PATIENCE, REPORT, Stage, acting_for, stage, variant
 
 LONG = {**REPORT, "polls": 500}
 SLOW = variant("sim.reports.create", {"observe": {"poll": {"first": "1m", "cap": "1m"}}})
 
 
-async def attention(on: Stage) -> None:
+async def attention(on: Stage, stream: str = "op-1") -> None:
     """Wait until the search index says that a human is needed."""
-    for _ in range(1000):
-        described = await on.client.get_workflow_handle("op-1").describe()
+    for _ in range(PATIENCE):
+        described = await on.client.get_workflow_handle(stream).describe()
         if described.search_attributes.get("SakshiAttention") == [True]:
             return
         await asyncio.sleep(0.01)
@@ -214,6 +215,7 @@ async def test_after_an_older_copy_was_restored_nothing_is_sent_until_a_human_ac
 async def test_a_stream_that_is_not_in_the_ledger_is_attention_and_not_a_loop(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         handle = await on.client.start_workflow("SakshiOperation", {"id": "no-such"}, id="no-such", task_queue="sakshi-ledger")
+        await attention(on, "no-such")
         await on.env.sleep(3600)
         described = await handle.describe()
         assert described.search_attributes.get("SakshiAttention") == [True]

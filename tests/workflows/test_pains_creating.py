@@ -125,7 +125,7 @@ async def test_two_operations_with_the_same_input_have_two_tokens_and_two_jobs(t
 async def test_a_request_that_is_slow_beyond_every_timeout_is_not_sent_again(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.books.lie("create", "hold")
-        await on.start(variant("sim.plain.create", {"http": {"timeouts": {"total": "1s"}}}))
+        await on.start(variant("sim.plain.create", {"http": {"timeouts": {"total": "3s"}}}))
         await on.soon(lambda one: one.standing.attention)
         on.release()
         await on.env.sleep(3600)

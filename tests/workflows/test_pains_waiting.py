@@ -1,27 +1,42 @@
 """What people who wait for jobs complain about, each as it was met and as it has to be. The project and number can be read there."""
 
+import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+from temporalio.client import WorkflowHandle
 
 from activities.options import HOLD_LIMIT
 from domain.evidence import Json
 from domain.exchange import Answer
 from domain.language.expressions import Scope
+from domain.messages import Head
 from domain.reading import read_observe
 from tests.workflows.elsewhere import elsewhere
 from tests.workflows.stage import REPORT, stage, variant
 
 LONG = {**REPORT, "polls": 500}
 BY_THE_MINUTE = variant("sim.reports.create", {"observe": {"poll": {"first": "1m", "cap": "10m"}}})
+IN_TIME = timedelta(minutes=1)
+"""How late a slow machine may be. What is waited for here by the minute or the hour is not that near by chance."""
 FLOORED = variant("sim.reports.create", {"observe": {"poll": {"first": "5s", "cap": "1m", "floor": "5s"}}})
 
 
 def throttled(form: str, seconds: int = 1) -> dict[str, Json]:
     return {"word": "status_503", "args": {"retry_after": form, "seconds": seconds}}
+
+
+async def handed_back(handle: WorkflowHandle[Any, Head]) -> str:
+    """What the one pending activity says, once the server has heard of it: the ledger knows sooner."""
+    while True:
+        pending = (await handle.describe()).raw_description.pending_activities
+        if [one.last_failure.message for one in pending if one.HasField("last_failure")]:
+            return pending[0].last_failure.message
+        await asyncio.sleep(0.01)
 
 
 async def test_durabletask_a_retry_after_of_zero_does_not_make_us_hammer_the_provider(tmp_path: Path) -> None:
@@ -40,7 +55,7 @@ async def test_durabletask_waiting_has_a_deadline_and_then_a_human_is_asked(tmp_
         await on.start(BY_THE_MINUTE, LONG)
         record = await on.until_state("result_timed_out", step=120)
         assert record.standing.attention
-        assert (record.standing.state_since - record.standing.deadlines["result"]) < timedelta(seconds=5)
+        assert (record.standing.state_since - record.standing.deadlines["result"]) < IN_TIME
         await on.verified()
 
 
@@ -71,7 +86,7 @@ async def test_azure_core_a_retry_after_that_is_a_date_is_waited_for(tmp_path: P
         on.books.lie("observe", throttled("http_date", 120), nth=1)
         assert (await (await on.start()).result()).state == "succeeded"
         first, second = [entry.evidence.at for entry in await on.entries("reading")][:2]
-        assert timedelta(seconds=118) <= second - first <= timedelta(seconds=122)
+        assert timedelta(seconds=118) <= second - first <= timedelta(seconds=120) + IN_TIME
         await on.verified()
 
 
@@ -84,8 +99,7 @@ async def test_gong_hours_of_retry_after_are_waited_for_on_the_servers_timer_and
         assert record.standing.next_at is not None
         waits = record.standing.next_at - (await on.entries("reading"))[-1].evidence.at
         assert waits == pytest.approx(timedelta(hours=hours), abs=timedelta(seconds=2))
-        [pending] = (await handle.describe()).raw_description.pending_activities
-        assert f"next at {record.standing.next_at:%H:%M:%S}" in pending.last_failure.message
+        assert f"next at {record.standing.next_at:%H:%M:%S}" in await handed_back(handle)
         seen = len(on.books.seen)
         await on.env.sleep(hours * 3600 - 120)
         assert len(on.books.seen) == seen
@@ -98,7 +112,7 @@ async def test_gong_a_retry_after_beyond_the_deadline_is_cut_to_the_deadline(tmp
         on.books.lie("observe", throttled("seconds", 10 * 3600))
         await on.start(BY_THE_MINUTE, LONG)
         record = await on.until_state("result_timed_out", step=300)
-        assert record.standing.state_since - record.standing.deadlines["result"] < timedelta(seconds=5)
+        assert record.standing.state_since - record.standing.deadlines["result"] < IN_TIME
         assert len(on.books.requests("observe")) == 2
         await on.verified()
 

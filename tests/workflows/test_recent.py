@@ -1,6 +1,6 @@
 """What is kept in memory of operations is bounded by its size, not by their number."""
 
-from activities.case import Recent
+from activities.loading import Recent
 
 
 def test_the_one_used_longest_ago_goes_first() -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from activities import creating
 from activities.beating import Pulse
-from activities.case import Cases
+from activities.loading import Cases
 from activities.provider import ProviderActivities
 from adapters.sql_ledger import SqlLedger
 from adapters.sql_tables import entries, payloads, streams

@@ -167,9 +167,11 @@ async def test_a_step_whose_answer_is_about_something_else_is_a_contradiction(tm
     async with stage(tmp_path) as on:
         await on.start(plain(upload(), upload("second", same={"body.id": "${steps.upload.id}"})))
         await on.until_state("contract_violation")
-        assert (await on.standing()).violation == {
-            "why": "step second: the answer is about something else than was asked", "word": "done",
-        }  # fmt: skip
+        violation = (await on.standing()).violation or {}
+        assert violation["why"] == "step second: the answer shows something else than was asked for"
+        assert (violation["word"], violation["field"]) == ("done", "body.id")
+        assert str(violation["found"]).startswith("salted digest "), "what steps saved stands in no entry"
+        assert violation["expected"] != [violation["found"]]
         assert made(on) == []
         await on.resolve("abandon")
         await on.until(lambda one: one.standing.state == "abandoned" and not one.standing.leftovers)
@@ -178,7 +180,7 @@ async def test_a_step_whose_answer_is_about_something_else_is_a_contradiction(tm
 
 async def test_an_answer_without_a_value_to_save_leaves_the_step_undone(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
-        head = await (await on.start(plain(upload(save={"id": "body.key"}), deadlines={"create": "10s"}))).result()
+        head = await (await on.start(plain(upload(save={"id": "body.key"}), deadlines={"create": "30s"}))).result()
         assert (head.state, made(on)) == ("failed", [])
         seen = await outcomes(on)
         assert {(one.meaning, one.word, one.words.reason) for one in seen} == {("again", "done", "the answer has no value for id")}
@@ -417,11 +419,11 @@ async def test_pages_that_lead_back_to_one_that_was_read_are_not_followed_for_ev
     async with stage(tmp_path) as on:
         made_by_others(on, 3)
         circle = {**LISTING, "pages": {"items": "body.items", "next": "'0'"}}
-        head = await (await on.start(plain(circle, reference="x", deadlines={"create": "3s"}))).result()
+        head = await (await on.start(plain(circle, reference="x", deadlines={"create": "30s"}))).result()
         assert (head.state, made(on)) == ("failed", [])
         assert {one.words.reason for one in await outcomes(on)} == {"the pages lead back to one that was read"}
         limited = {**LISTING, "pages": {"items": "body.items", "next": "body.next", "limit": 1}}
-        await (await on.start(plain(limited, reference="x", deadlines={"create": "3s"}, version=2), stream="op-2")).result()
+        await (await on.start(plain(limited, reference="x", deadlines={"create": "30s"}, version=2), stream="op-2")).result()
         assert {cast("StepOutcome", entry.evidence).words.reason for entry in await on.entries("step", "op-2")} == {
             "the pages are more than can be read"
         }

@@ -1,6 +1,7 @@
 """Creates whose outcome is not known: what is proven and what is not, what may be sent again, and who answers late."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from activities import creating
 from activities.authority import AuthorityActivities
 from activities.beating import Pulse
-from activities.case import Cases
+from activities.loading import Cases
+from activities.ports import Record
 from domain.evidence import CreateExchange
 from domain.messages import StepInput
 from tests.workflows.losing import CACHED, create_intents, ends_with_one_job, interrupted, lookups, made_by_others, sent
@@ -99,10 +101,12 @@ async def test_what_was_taken_without_an_id_is_never_sent_again_and_never_said_t
 
 async def test_what_was_taken_without_an_id_is_cancelled_once_it_is_found(tmp_path: Path) -> None:
     async with stage(tmp_path, cached=CACHED) as on:
-        on.books.lie("list", "list_lag", times=2)
+        on.books.lie("list", "list_lag")
         handle = await on.start("sim.unnamed.create", {**PLAIN, "polls": 500})
         await on.soon_state("reconciling")
         await on.cancel()
+        assert (await on.answered("c-1")).accepted
+        on.books.script.clear()  # only now can it be found
         assert (await handle.result()).state == "cancelled"
         assert [job.ended for job in on.books.jobs()] == ["cancelled"]
         await on.verified()
@@ -219,6 +223,12 @@ async def _fenced(on: Stage, contract: Any, input: Any = None) -> "asyncio.Task[
     return answering
 
 
+def rests(on: Stage, record: Record) -> bool:
+    """What was looked up last shows nothing, and the next lookup is not due while the answer comes."""
+    next_at = record.standing.next_at
+    return next_at is not None and next_at - on.clocks.now() > timedelta(seconds=30)
+
+
 async def test_a_late_answer_of_a_replaced_attempt_settles_a_create_that_waits_for_a_human(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         answering = await _fenced(on, "sim.plain.create")
@@ -235,7 +245,7 @@ async def test_a_late_answer_is_read_before_anything_is_looked_up(tmp_path: Path
     async with stage(tmp_path) as on:
         on.books.lie("list", "never_visible")
         answering = await _fenced(on, "sim.listed.create")
-        await on.soon(lambda one: one.standing.state == "reconciling" and one.standing.next_at is not None)
+        await on.until(lambda one: one.standing.state == "reconciling" and rests(on, one))
         looked = len(on.books.requests("list"))
         on.release()
         await answering

@@ -1,87 +1,34 @@
-"""Sending one request for an operation, and turning what came of it into recordable facts.
+"""What came of one request, as recordable facts and a person's words.
 
 * What is recorded of an exchange is bounded, printable, and holds neither a body nor a query string.
 * An answer that becomes `observed` is kept whole in `payloads`, because later calls are rendered from it.
 * Where the contract says `record: {bodies: keep}` the raw body of each answer is in the result store before an entry names it. A
   store that can't take it costs the body, never the record: the entry then does not say that it was kept.
-* A stored file is never held: before a request with one is recorded it is read once, piece by piece and off the loop, and is what was
-  stored, or nothing is sent. While it is sent it is looked at again.
 * Reading an answer costs CPU in proportion to its size: large ones are read in a thread, so that heartbeats go on.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar, cast
 
 from activities.case import Case
 from activities.ports import World
 from activities.veiling import notice
-from domain.errors import CredentialFault, NotFound, RenderError, SakshiError
-from domain.evidence import Http, Json, Ref, RequestFacts, Words, instant_text, object_key
-from domain.exchange import Answer, Exchange, NoAnswer, Request, StoredPart
-from domain.fingerprint import canonical, sha256_hex
+from domain.answer_matching import observed_value
+from domain.errors import CredentialFault, SakshiError
+from domain.evidence import Http, Json, Ref, Words, instant_text, object_key
+from domain.exchange import Answer, Exchange, NoAnswer
+from domain.fingerprint import sha256_hex
 from domain.kept import kept_answer, kept_bytes
+from domain.lifecycle import UNSENT
 from domain.origins import shown_url
-from domain.reading import Reading, observed_value
+from domain.reading import Reading
 from domain.recordable_headers import allowed_headers
 
 READ_IN_THREAD_FROM = 64 * 1024
 KEEP_WITHIN_S = 5.0
 T = TypeVar("T")
-
-
-async def sealed(world: World, request: Request) -> Request:
-    """The request with the digest of its whole body, each stored file in it read and found to be what was stored.
-
-    Raises RenderError where one is lost or something else: nothing may then be sent. Raises Unreachable.
-    """
-    if not request.parts:
-        return request
-    whole = hashlib.sha256()
-    for part in request.parts:
-        if isinstance(part, StoredPart):
-            await _read_through(world, part, whole.update)
-        else:
-            whole.update(part)
-    if request.whole_sha256 not in {None, whole.hexdigest()}:
-        raise RenderError("the body is not the one that was recorded; nothing was sent")
-    return replace(request, whole_sha256=whole.hexdigest())
-
-
-async def _read_through(world: World, part: StoredPart, also: Callable[[bytes], None]) -> None:
-    own, size = hashlib.sha256(), 0
-
-    def take(chunk: bytes) -> None:
-        own.update(chunk)
-        also(chunk)
-
-    try:
-        async for chunk in world.results.read(part.key):
-            size += len(chunk)
-            await asyncio.to_thread(take, chunk)
-    except NotFound:
-        raise RenderError(f"the file with SHA-256 {part.sha256} is no longer in the result store; nothing was sent") from None
-    if (size, own.hexdigest()) != (part.size, part.sha256):
-        raise RenderError(f"the stored file with SHA-256 {part.sha256} is not what was stored; nothing was sent")
-
-
-def request_facts(request: Request) -> tuple[RequestFacts, bytes]:
-    """What an intent says of a request that is `sealed`, and the payload that holds the whole of it."""
-    payload = canonical(request.to_json())
-    digest = request.body_sha256
-    if digest is None:
-        raise ValueError("a request with stored files is sealed before it is recorded")
-    facts = RequestFacts(
-        method=request.method,
-        url=shown_url(request.url),
-        body_sha256=digest,
-        body_bytes=request.body_bytes,
-        ref=sha256_hex(payload),
-    )
-    return facts, payload
 
 
 def http_facts(exchange: Exchange) -> Http:
@@ -139,7 +86,7 @@ def unanswered(outcome: NoAnswer, now: datetime) -> Words:
     if outcome.wait_ms is not None:
         until = now + timedelta(milliseconds=outcome.wait_ms)
         why = f"the provider's quota is used up until {instant_text(until)}"
-    return Words(reason=f"nothing was sent: {why}" if why else "nothing was sent")
+    return Words(reason=f"{UNSENT}: {why}" if why else UNSENT)
 
 
 _UNSENT: Final[Mapping[str, str]] = {
