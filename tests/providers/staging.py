@@ -3,7 +3,7 @@
 * The time-skipping server counts an activity as running for ever if a cancel meets the very end of its attempt. From then on its time
   passes as ours does, and each later story would take half a minute instead of a second. So a stage is asked first whether days still
   pass at once on it.
-* What a story that failed has left running belongs to no other story: that stage is worn too.
+* What a story that failed, or went another way than was written, has left running belongs to no other: that stage is worn too.
 * A stage is opened in a task of its own, because the time that is set for it must not end in the middle of somebody's story.
 """
 
@@ -39,10 +39,13 @@ class Stages:
         """Play one story of the contract to its end."""
         on = await self._fit()
         try:
-            return await tell(on, path, name, stream)
+            told = await tell(on, path, name, stream)
         except BaseException:
             await self.aclose()
             raise
+        if told.wrong is not None:
+            await self.aclose()
+        return told
 
     async def aclose(self) -> None:
         """End the stage there is."""

@@ -98,7 +98,7 @@ def _facts(output: Output, facts: Facts) -> Iterator[str]:
 
 
 async def tell(on: Stage, path: Path, name: str, stream: str) -> Told:
-    """Play one story of the contract to its end."""
+    """Play one story of the contract to its end. One that went wrong never comes to rest: it is left as it is, and so is the stage."""
     story = written(path).story(name)
     async with double(origins_in(path, story)) as provider:
         what = moved(path, story, provider.origins)
@@ -112,7 +112,7 @@ async def tell(on: Stage, path: Path, name: str, stream: str) -> Told:
         async with story_ends(WITHIN):
             standing = await _played(on, provider, what, stream)
         await on.verified(stream)
-        if standing.state not in FINAL:
+        if standing.state not in FINAL and provider.wrong is None:
             await _stopped(on, stream)
         entries = await on.entries(stream=stream)
         reasons = list(dict.fromkeys(reason for entry in entries for reason in _reasons(entry)))
