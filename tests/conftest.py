@@ -5,6 +5,7 @@ for the rest by a small process that waits for the end of its standard input and
 """
 
 import secrets
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,14 @@ from tests.postgresql import Server, postgresql
 # The machine is shared: how long an example takes, or takes to draw, says nothing about the code.
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared machine")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """A test process asks pytest-rerunfailures about each test on a socket, in two small writes: unasked, the kernel keeps the second
+    back for forty milliseconds, which for all tests is five minutes."""
+    told = getattr(getattr(session.config, "failures_db", None), "sock", None)
+    if isinstance(told, socket.socket) and hasattr(session.config, "workerinput"):
+        told.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 @dataclass(frozen=True)
