@@ -13,7 +13,7 @@
 
 SHELL = /bin/sh
 PYTHON =
-# One more than two cores have: much of a test is waiting for servers.
+# One more than there are cores, which are two: much of a test is waiting for servers.
 WORKERS = 3
 # A file at a time, as they stand in the folders: those with few and long tests come in between and not at the end.
 SPREAD = -n $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -42,6 +42,18 @@ class Pulse:
         self.details |= {"answer": outcome}
         self.soon = asyncio.get_running_loop().call_later(ANSWER_WITHIN_S, self.beat)
 
+    def unread(self) -> int:
+        """How many attempts in a row, this one too, could not read what they need. Attempts that waited for a due time are none of them."""
+        tries = self.details.get("unread")
+        unread = tries + 1 if isinstance(tries, int) else 1
+        self.details |= {"unread": unread}
+        self.beat()
+        return unread
+
+    def has_read(self) -> None:
+        """The next that cannot is the first in its row."""
+        self.details.pop("unread", None)
+
     def beat(self) -> None:
         """Heartbeat now; the SDK throttles."""
         activity.heartbeat(self.details)

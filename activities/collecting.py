@@ -21,7 +21,7 @@ from activities.case import Case, call_id
 from activities.fetching import Fetched
 from activities.gathering import Failed, Gathering, Kept, Renew
 from activities.itemising import Held, Itemised, itemise
-from activities.loading import ANSWER, needed
+from activities.loading import needed
 from activities.observing import read_status
 from activities.owning import append_as_owner, append_fact
 from activities.ports import World
@@ -33,6 +33,7 @@ from domain.language.expressions import Scope
 from domain.language.matching import is_met
 from domain.language.stages import Collect
 from domain.lifecycle import next_step
+from domain.needs import ANSWER
 from domain.results.pieces import Plan, plan
 from domain.standing import Standing
 

@@ -198,7 +198,8 @@ async def send(world: World, prepared: Prepared, pulse: Pulse, *, turn: int) -> 
     policy = case.policy(max_bytes=case.contract.http.limits.response_bytes, send_by=prepared.send_by)
     exchange = await world.provider.exchange(prepared.request, policy)
     fact, payloads = await _fact(world, prepared, exchange)
-    notice(case, exchange)
+    if not isinstance(exchange.outcome, NoAnswer):
+        await read(lambda: notice(case, exchange), exchange.outcome)
     fact, hidden = await veiled(world, case, fact)
     if hidden:
         # Ahead of the heartbeat, from which the next attempt may have to recover. If it fails the append may still succeed.

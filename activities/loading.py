@@ -18,6 +18,7 @@ from domain.exchange import Request
 from domain.fingerprint import committed_value
 from domain.language.loading import contract_from_canonical
 from domain.messages import Known
+from domain.needs import CONTRACT, HIDDEN, INPUT, REQUEST, SALT, saved_by
 from domain.sensitive import HiddenValues
 from domain.standing import Standing
 from domain.steps import values_of
@@ -26,10 +27,6 @@ INPUT_BYTES_KEPT = 16 * 1024 * 1024
 SAVED_BYTES_KEPT = 8 * 1024 * 1024
 ASKED_BYTES = 1024
 """What an operation takes in memory besides its input, roughly."""
-
-CONTRACT, INPUT, SALT = "the contract it was pinned to", "its input", "the salt that its names are made with"
-HIDDEN, REQUEST, ANSWER = "what was hidden in its record", "the request that was recorded", "the answer that showed the end of the job"
-"""What is kept for an operation, in words."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -116,11 +113,6 @@ async def needed(ledger: Ledger, digest: str, what: str) -> bytes:
         return await ledger.payload(digest)
     except (NotFound, Tampered) as error:
         raise Unloadable(what, fault_of(error), digest=digest) from None
-
-
-def saved_by(step: str) -> str:
-    """What a step saved, in words."""
-    return f"what the step {step} saved"
 
 
 async def frozen_request(ledger: Ledger, digest: str) -> Request:

@@ -23,7 +23,7 @@ from activities.loading import Cases
 from activities.ports import World
 from activities.waiting import Holding, due_in, waiting_line
 from domain.errors import LedgerRegressed, Unloadable
-from domain.lifecycle import next_step
+from domain.lifecycle import StepName, next_step
 from domain.messages import Head, StepInput
 
 T = TypeVar("T")
@@ -41,32 +41,32 @@ class ProviderActivities:
     @activity.defn(name="create")
     async def create(self, step: StepInput) -> Head:
         """One attempt to create."""
-        return await self._do(step, self._create)
+        return await self._do("create", step, self._create)
 
     @activity.defn(name="undo")
     async def undo(self, step: StepInput) -> Head:
         """Undo what the steps of an operation left that ended without a commit."""
-        return await self._do(step, self._undo)
+        return await self._do("undo", step, self._undo)
 
     @activity.defn(name="observe")
     async def observe(self, step: StepInput) -> Head:
         """Read the status until it moves the state, or until the next delay is too long to hold."""
-        return await self._do(step, self._observe)
+        return await self._do("observe", step, self._observe)
 
     @activity.defn(name="cancel")
     async def cancel(self, step: StepInput) -> Head:
         """Ask the provider to cancel, once per decision."""
-        return await self._do(step, self._cancel)
+        return await self._do("cancel", step, self._cancel)
 
     @activity.defn(name="collect")
     async def collect(self, step: StepInput) -> Head:
         """Fetch, verify and keep the result."""
-        return await self._do(step, self._collect)
+        return await self._do("collect", step, self._collect)
 
     @activity.defn(name="reconcile")
     async def reconcile(self, step: StepInput) -> Head:
         """Settle an unknown create: our own late answers first, then one lookup that is due."""
-        return await self._do(step, self._reconcile)
+        return await self._do("reconcile", step, self._reconcile)
 
     # --- in story order -----------------------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class ProviderActivities:
 
     # --- what the steps share -------------------------------------------------------------------------------------------
 
-    async def _do(self, step: StepInput, work: Callable[[StepInput, Pulse], Coroutine[Any, Any, Head]]) -> Head:
+    async def _do(self, name: StepName, step: StepInput, work: Callable[[StepInput, Pulse], Coroutine[Any, Any, Head]]) -> Head:
         """One attempt. Where something that the operation needs cannot be had, it is brought before a human instead of tried again."""
         with as_failures():
             async with beating() as pulse:
@@ -174,9 +174,9 @@ class ProviderActivities:
                     return await work(step, pulse)
                 except Unloadable as error:
                     # While a fleet is renewed, another worker may be able to read it.
-                    if error.fault == "unreadable" and activity.info().attempt < options.UNREADABLE_TRIES:
+                    if error.fault == "unreadable" and pulse.unread() < options.UNREADABLE_TRIES:
                         raise
-                    record = await stranding.strand(self._world, step.id, error, turn=step.turn)
+                    record = await stranding.strand(self._world, step.id, name, error, turn=step.turn)
                     return head_of(record, self._world.clocks.now())
 
     async def _load(self, step: StepInput, pulse: Pulse) -> Case:
@@ -187,6 +187,7 @@ class ProviderActivities:
         except LedgerRegressed as error:
             raise error if newest is None else regressed(error, newest) from None
         pulse.witness(case.record.seq, case.record.hash)
+        pulse.has_read()
         return case
 
     def _named(self, case: Case) -> str:

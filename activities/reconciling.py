@@ -23,13 +23,12 @@ from activities.owning import append_as_owner, append_fact, late_of
 from activities.ports import World
 from activities.recording import read, recorded, unanswered
 from activities.stepping import UNRENDERABLE
-from activities.waiting import Patience, again, poll_of
+from activities.waiting import again, patience_of
 from domain.contract import Contract
 from domain.contradictions import DIFFERS, contradiction
 from domain.errors import AddressError, RenderError
 from domain.evidence import CreateExchange, Evidence, Http, Intent, Json, Late, Lookup, Words, instant, instant_text
 from domain.exchange import Answer, NoAnswer, Request
-from domain.language.calls import PAGES_WITHIN
 from domain.language.calls import Lookup as LookupModel
 from domain.language.expressions import Scope
 from domain.lifecycle import next_step
@@ -151,8 +150,8 @@ TOO_LONG = "the list is longer than can be read"
 async def _list(world: World, case: Case, lookup: LookupModel, scope: Scope) -> Seen:
     """Page by page. A page that fails decides nothing, whatever the pages before it showed."""
     assert lookup.pages is not None
-    walk, until = Walk(), world.clocks.monotonic() + PAGES_WITHIN.total_seconds()
-    page, asked, patience = Found("page"), None, _patience(world, case, until)
+    walk, patience = Walk(), patience_of(case, world.clocks)
+    page, asked = Found("page"), None
     for index in range(lookup.pages.limit):
         here = replace(scope, call_id=f"{scope.call_id}.{index}", page=page_root(index, page.leads))
         seen = await _ask(world, case, lookup, here, read_page, url=page.leads.next_url, base=asked)
@@ -164,16 +163,9 @@ async def _list(world: World, case: Case, lookup: LookupModel, scope: Scope) -> 
         stuck = walk.take(page)
         if not page.leads.more:
             return replace(seen, candidates=tuple(walk.jobs.values()))
-        if stuck or world.clocks.monotonic() > until:
+        if stuck or world.clocks.monotonic() > patience.until:
             return replace(seen, found=Found("failed", message=stuck or TOO_LONG))
     return Seen(Found("failed", message=TOO_LONG))
-
-
-def _patience(world: World, case: Case, until: float) -> Patience:
-    """As long as the list may take, and never past the deadline of the lookup."""
-    now = world.clocks.now()
-    left = min(PAGES_WITHIN, case.standing.deadlines.get("lookup", now + PAGES_WITHIN) - now)
-    return Patience(poll_of(case.contract), left, until)
 
 
 Reader = Callable[[Contract, LookupModel, Answer, Scope, datetime], Found]

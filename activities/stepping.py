@@ -17,12 +17,12 @@ from activities.case import Case
 from activities.ports import World
 from activities.recording import read, recorded, unanswered
 from activities.sealing import sealed
-from activities.waiting import Patience, poll_of
+from activities.waiting import patience_of
 from domain.contradictions import DIFFERS, contradiction
 from domain.errors import AddressError, RenderError
 from domain.evidence import Http, Json, StepSeen, Words, instant
 from domain.exchange import NoAnswer, Request
-from domain.language.calls import PAGES_WITHIN, Step
+from domain.language.calls import Step
 from domain.language.expressions import Scope
 from domain.paging import Following, Trail, next_page, page_root
 from domain.rendering import render
@@ -98,9 +98,8 @@ def first_request(case: Case, step: Step, scope: Scope) -> Request:
 
 async def run_step(world: World, case: Case, step: Step, scope: Scope, *, first: Request | None = None) -> StepDone:
     """Send one step's request, with its pages, and read it. `first`: its first request, where that was recorded before."""
-    limit, until = step.pages.limit if step.pages else 1, world.clocks.monotonic() + PAGES_WITHIN.total_seconds()
+    limit, patience = step.pages.limit if step.pages else 1, patience_of(case, world.clocks)
     asked, trail, page = first, Trail(), _Page(StepRead("page"))
-    patience = Patience(poll_of(case.contract), PAGES_WITHIN, until)
     for index in range(limit):
         try:
             request = asked or await sealed(world, _rendered(case, step, scope, page, index))
@@ -115,7 +114,7 @@ async def run_step(world: World, case: Case, step: Step, scope: Scope, *, first:
             return _done(case, step, page, index + 1)
         if trail.leads_back(page.read.leads):
             return _done(case, step, page, index + 1, LEADS_BACK)
-        if world.clocks.monotonic() > until:
+        if world.clocks.monotonic() > patience.until:
             break
     return _done(case, step, page, limit, TOO_LONG)
 

@@ -4,6 +4,7 @@
 * Before a job is known that is `create_unknown`, after it `result_unavailable`; where the job has ended without a result, its own end.
 * Of what steps left by an operation that has ended, it is said that it stays.
 * An operation that waits for a human already goes on waiting: the wake that read once more has learned nothing.
+* Where another attempt has moved it on meanwhile, the step that is then due may need less: whoever does that one meets what it needs.
 """
 
 from collections.abc import Sequence
@@ -13,18 +14,21 @@ from activities.owning import append_as_owner
 from activities.ports import Record, World
 from domain.errors import Unloadable
 from domain.evidence import Evidence, Missing, StepOutcome, Words, instant
-from domain.lifecycle import next_step
+from domain.lifecycle import StepName, next_step
 from domain.standing import Leftover, Standing
 
 UNLOADABLE = "unloadable"
 
 
-async def strand(world: World, stream: str, error: Unloadable, *, turn: int) -> Record:
-    """Record what is missing, with the move it makes."""
+async def strand(world: World, stream: str, step: StepName, error: Unloadable, *, turn: int) -> Record:
+    """Record what is missing, with the move it makes, unless the step that met it is no longer due."""
     at = instant(world.clocks.now())
 
     def decide(standing: Standing) -> Sequence[Evidence]:
-        match next_step(standing).name:
+        due = next_step(standing).name
+        if due != step:
+            return []
+        match due:
             case "undo":
                 return [_stays(world, at, left, error) for left in standing.undo_due]
             case "create" | "reconcile" | "observe" | "cancel" | "collect":

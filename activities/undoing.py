@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from activities.case import Case, call_id
-from activities.loading import needed, saved_by
+from activities.loading import needed
 from activities.owning import append_as_owner, append_fact
 from activities.ports import World
 from activities.recording import recorded
@@ -29,6 +29,7 @@ from domain.evidence import Evidence, Http, Intent, Json, StepOutcome, Words, in
 from domain.exchange import Answer, Request
 from domain.language.expressions import Scope
 from domain.lifecycle import undo_until
+from domain.needs import saved_by
 from domain.polling import hint
 from domain.rendering import render
 from domain.standing import Leftover, Standing

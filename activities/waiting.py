@@ -2,18 +2,24 @@
 
 The ledger keeps the schedule (`next_at`), so a restarted worker keeps it too. A short wait is held inside the activity; a long one
 is handed back to the server, which keeps the timer while the worker keeps nothing. In the middle of a list there is something to keep,
-the pages that were read: there the wait is held, as long as the list may take.
+the pages that were read: there the wait is held, as long as the list may take and the step it is for has time, and until the activity is
+cancelled. Work that is not broken off otherwise is cut short there: nothing is on the wire.
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from temporalio import activity
+
 from activities.case import Case
 from activities.ports import Clocks
 from domain.contract import Contract
+from domain.language.calls import PAGES_WITHIN
 from domain.language.stages import Poll
+from domain.lifecycle import next_step
 from domain.polling import LONGEST, next_delay
 from domain.standing import Standing, progress_text
 
@@ -60,8 +66,25 @@ class Patience:
         if max(delay, _LEAST) > self.left or clocks.monotonic() + delay.total_seconds() > self.until:
             return False
         self.left -= max(delay, _LEAST)
+        return await uninterrupted(delay)
+
+
+def patience_of(case: Case, clocks: Clocks) -> Patience:
+    """For one walk that begins now: as long as a list may take, and never past the deadline of the step that it is for."""
+    now, deadline = clocks.now(), next_step(case.standing).until
+    left = PAGES_WITHIN if deadline is None else min(PAGES_WITHIN, deadline - now)
+    return Patience(poll_of(case.contract), left, clocks.monotonic() + PAGES_WITHIN.total_seconds())
+
+
+async def uninterrupted(delay: timedelta) -> bool:
+    """Wait; False, at once, where the activity is cancelled meanwhile, or was before."""
+    if not activity.in_activity():
         await asyncio.sleep(delay.total_seconds())
         return True
+    with suppress(TimeoutError):
+        async with asyncio.timeout(delay.total_seconds()):
+            await activity.wait_for_cancelled()
+    return not activity.is_cancelled()
 
 
 def due_in(standing: Standing, now: datetime) -> timedelta:

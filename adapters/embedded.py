@@ -231,7 +231,7 @@ def _runs_already(home: Path) -> SakshiError:
 
 
 def free_port(wanted: int | None = None, *, taken: Collection[int] = ()) -> int:
-    """A port of loopback that nobody has, and that nobody is given who asks for any. Raises Unreachable."""
+    """A port of loopback that nobody has: the one that is wanted, else one that lasts, else any. Raises Unreachable."""
     for port in (wanted, *random.sample(_LASTING_PORTS, 20), 0):
         if port is None or port in taken:
             continue

@@ -17,7 +17,7 @@ import httpx
 from adapters.credential_records import Secret
 from adapters.http_body import Undecodable, decoder_for, raw_limit
 from adapters.http_pace import Turnstile
-from adapters.masking import mask, mask_bytes
+from adapters.masking import Mask
 from domain.bodies import header
 from domain.exchange import Answer, CallPolicy, Fault, NoAnswer
 
@@ -62,9 +62,8 @@ class StreamedAnswer:
     ) -> None:
         self.url = url
         # A name is the provider's too, and some of those that are recorded begin as it likes.
-        headers = (
-            (mask(secrets, name.decode("latin-1").lower()), mask(secrets, value.decode("latin-1"))) for name, value in response.headers.raw
-        )
+        self._mask = Mask(secrets)
+        headers = ((self._mask.header(name.lower()), self._mask.header(value)) for name, value in response.headers.raw)
         self.answer = Answer(response.status_code, tuple(headers))
         self.began = began
         self.fault: Fault | None = None
@@ -72,7 +71,6 @@ class StreamedAnswer:
         assert isinstance(response.stream, httpx.AsyncByteStream)
         self._stream = response.stream
         self._pieces = cast("AsyncGenerator[bytes]", aiter(response.stream))  # httpx's streams are generators; it does not say so
-        self._secrets = secrets
         self._limit = policy.max_bytes
         self._raw_room = raw_limit(policy.max_bytes)
         self._deadline = deadline
@@ -88,7 +86,7 @@ class StreamedAnswer:
 
     def masked(self, body: bytes) -> bytes:
         """Bytes of the body without the secrets that went with the request, in case the provider tells what it was sent."""
-        return mask_bytes(self._secrets, body)
+        return self._mask.body(body)
 
     async def whole(self) -> Answer:
         """Read to the end, or to the fault, and let go."""

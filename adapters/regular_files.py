@@ -11,6 +11,9 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final, cast
+
+_NOT_REGULAR: Final = "it is no regular file"
 
 
 @contextmanager
@@ -21,9 +24,13 @@ def opened_regular(path: Path) -> Generator[int]:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except ValueError:
         raise OSError(errno.EINVAL, "not a path") from None
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket, or a device that is not there
+            raise OSError(errno.EINVAL, _NOT_REGULAR) from None
+        raise
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
+            raise OSError(errno.EINVAL, _NOT_REGULAR)
         yield handle
     finally:
         os.close(handle)
@@ -32,4 +39,7 @@ def opened_regular(path: Path) -> Generator[int]:
 def first_bytes(path: Path, most: int) -> bytes:
     """What a regular file holds, as far as `most` bytes. Raises OSError."""
     with opened_regular(path) as handle, open(handle, "rb", closefd=False) as file:
-        return file.read(most)
+        data = cast("bytes | None", file.read(most))
+    if data is None:  # a file of the system's that calls itself regular, and would have been waited for
+        raise OSError(errno.EAGAIN, "there is nothing to read in it now")
+    return data

@@ -70,6 +70,7 @@ class LedgerBooks:
             waits = streams.c.attention_since
             query = query.where(waits.is_not(None) if attention else waits.is_(None))
         if undone:
+            # No column says what an operation left. The projection is written without blanks, and without what is empty.
             query = query.where(or_(streams.c.state.not_in(FINAL), streams.c.standing.contains('"leftovers":[{', autoescape=True)))
         if tenant is not None:
             query = query.where(streams.c.tenant == plain(tenant))

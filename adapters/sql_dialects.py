@@ -5,8 +5,10 @@
 * SQLite has one writing connection, waited for in turn, and readers beside it, which WAL never blocks. It is driven by its own
   threads: a transaction is one trip there and back, where an asynchronous driver would make one for each statement.
 * What was taken away is nowhere in SQLite's files: what is freed is overwritten (`secure_delete`), and the WAL, which holds it as it was
-  written, is emptied before the caller is told. A reader in the way puts that off to a later write, and nothing else. PostgreSQL keeps
-  it until its vacuum and its own WAL have passed over it, which is its owner's business (docs/operating.md).
+  written, is emptied before the caller is told. A reader in the way puts that off to a later write or to the close, and nothing else.
+  What a process left there that died, or closed with the reader still in the way, goes with the first write of the next one that opens
+  the ledger. PostgreSQL keeps it until its vacuum and its own WAL have passed over it, which is its owner's business
+  (docs/operating.md).
 * No error of a driver leaves this package: its text may name a host, a role, or the values of a statement.
 """
 
@@ -17,6 +19,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from enum import Enum
 from typing import Protocol, TypeVar, cast
 
@@ -129,7 +132,7 @@ class SqliteEngines:
         self._writes = ThreadPoolExecutor(1, thread_name_prefix="ledger-writes")
         self._reads = ThreadPoolExecutor(READERS, thread_name_prefix="ledger-reads")
         self.dialect = self._writer.dialect
-        self._in_wal = False
+        self._in_wal = _wal_stands(url)
         self._tried = -EMPTYING_EVERY_S
 
     async def writing(self, body: Callable[[Connection], T]) -> T:
@@ -163,7 +166,16 @@ class SqliteEngines:
             driver.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
         self._tried = time.monotonic() if self._in_wal else -EMPTYING_EVERY_S
 
+    def _last_try(self) -> None:
+        """Whoever was in the way may be gone: another process that stays would not know that something is to be emptied."""
+        if self._in_wal and self._tried >= 0:
+            self._tried = -EMPTYING_EVERY_S
+            with suppress(DBAPIError, PoolTimeout), self._writer.connect() as connection:
+                self._empty_wal(connection)
+
     async def dispose(self) -> None:
+        await asyncio.to_thread(self._writes.shutdown)
+        await asyncio.to_thread(self._last_try)
         for threads, engine in ((self._writes, self._writer), (self._reads, self._reader)):
             await asyncio.to_thread(threads.shutdown)
             engine.dispose()
@@ -203,6 +215,14 @@ def make_file(url: URL) -> None:
         raise Unreachable(
             f"the ledger's file cannot be opened: {error.strerror}", hint="check the folder and who may write there"
         ) from None
+
+
+def _wal_stands(url: URL) -> bool:
+    """Whether a ledger that is opened has a WAL, in which anybody may have left something."""
+    try:
+        return os.stat(f"{url.database}-wal").st_size > 0
+    except OSError:
+        return False
 
 
 def trouble_of(error: BaseException) -> Trouble:

@@ -21,11 +21,12 @@ _CALLED = (
     r"|token(?:[_-]?value)?(?![a-z0-9_])"
 )
 _NAMES = re.compile(_CALLED, re.IGNORECASE)
+# An authorization, who calls an address, the query of one, a signed token, a private key.
 _SHAPES = re.compile(
     r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"
     r"|(?<=://)[^/\s@]+(?=@)"
     r"|(?<=\?)(?<!\s\?)[^\s?&=]{1,256}=[^\s\"'<>]*"
-    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
+    r"|(?<![\w-])(?=[\w-]*\beyJ)[\w-]{11,}\.[\w-]{8,}\.[\w-]*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
     re.DOTALL,
 )
@@ -35,7 +36,7 @@ _NAMED = re.compile(
     rf"""|((?:{_CALLED})["']?\s*:\s+)(?:"[^"]*"|'[^']*'|(?=[^\s\d]*\d)[^\s"'&,;)}}\]]{{8,}})""",
     re.IGNORECASE,
 )
-"""In prose a colon may follow any of these words: what looks like a word after it is one."""
+"""What follows such a name. In prose a colon and a blank may follow it: then only what is quoted, or is long and has a digit in it."""
 MAX_DEPTH = 8
 
 
@@ -60,9 +61,8 @@ def _clean(value: object, depth: int) -> object:
 
 
 def _text(value: object) -> str:
-    return _NAMED.sub(
-        lambda found: f"{found[found.lastindex or 0]}{REDACTED}", _SHAPES.sub(REDACTED, value if isinstance(value, str) else str(value))
-    )
+    shapeless = _SHAPES.sub(REDACTED, value if isinstance(value, str) else str(value))
+    return _NAMED.sub(lambda found: f"{found[found.lastindex or 0]}{REDACTED}", shapeless)
 
 
 def configure_logging(*, level: str = "info", form: Literal["auto", "json", "text"] = "auto", identity: str | None = None) -> None:

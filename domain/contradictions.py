@@ -63,4 +63,4 @@ def _said(value: Json, salt: bytes, *, shown: bool) -> str:
         case list() as items:
             return f"a list of {len(items)}"
         case named:
-            return f"an object of {len(named)} names"
+            return f"an object of {len(named)}"

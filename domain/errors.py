@@ -174,7 +174,7 @@ def fault_of(error: NotFound | Tampered | BadContract) -> MissingFault:
             return "absent"
         case Tampered():
             return "changed"
-        case BadContract():
+        case _:
             return "unreadable"
 
 

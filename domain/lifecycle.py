@@ -17,6 +17,7 @@ from domain.contradictions import contradiction_text
 from domain.errors import EvidenceError
 from domain.evidence import FROM_OUTSIDE, Decision, Evidence
 from domain.guards import GUARDS, verdict_of
+from domain.needs import job_needs, made_anew
 from domain.standing import FINAL, Flag, Standing, State
 from domain.tables import TABLES, Row
 
@@ -226,11 +227,9 @@ _AT_ODDS = "what was said of the outcome does not agree; what came is verified, 
 
 
 def why_it_waits(standing: Standing) -> str | None:
-    """Why an operation waits for a human, in general; None if it does not."""
+    """Why an operation that misses nothing waits for a human, in general; None if it does not."""
     if not (standing.attention or standing.state == "awaiting_approval"):
         return None
-    if standing.missing is not None:
-        return _GONE
     match standing.state:
         case "result_unavailable":
             return _NO_JOB if standing.verdict is None else _NO_RESULT
@@ -247,10 +246,14 @@ def why_it_waits(standing: Standing) -> str | None:
 def _missing(standing: Standing, what: str) -> str:
     """What is missing, and what a human may do about it."""
     match standing.effect:
-        case "none":
+        case "none" if made_anew(what):
             todo = "create again, or abandon this; nothing has been created"
+        case "none":
+            todo = "abandon this and run it anew; nothing has been created"
         case "made" if standing.job_id is not None:
             todo = f"see to the job {standing.job_id} at the provider yourself, and abandon this"
+        case _ if not job_needs(what):
+            todo = "look at the provider whether it made a job, and adopt that one, or abandon this"
         case _:
             todo = "look at the provider whether it made a job, see to that yourself, and abandon this"
     return f"{what}. Unless it can be had again, {todo}"
@@ -270,6 +273,8 @@ def why_of(standing: Standing) -> str | None:
     particular = standing.problems[0] if standing.problems else standing.why
     if standing.state == "succeeded" and (particular or "").startswith(UNSENT):
         particular = None  # what held the result back is over
+    if standing.state == "awaiting_approval":
+        particular = next((flag.why for flag in reversed(standing.flags) if flag.word == "leftovers"), particular)
     if standing.state == "outcome_undecided":
         counted = [standing.counted] if standing.counted else []
         particular = "; ".join([*counted, *standing.disagreements[:MOST_SAID]]) or particular

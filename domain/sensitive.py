@@ -23,6 +23,7 @@ from domain.fingerprint import canonical
 from domain.jsontext import number_text
 from domain.language.expressions import Scope, evaluate
 from domain.language.functions import TooMuch
+from domain.spellings import spelt_in, views
 
 MAX_VALUES: Final = 256
 MAX_VALUE: Final = 8_192
@@ -120,9 +121,14 @@ def hidden_jobs(before: Fact, after: Fact) -> dict[str, dict[str, tuple[JsonValu
 
 
 def hidden_saved(texts: Iterable[str], values: JsonValue) -> tuple[str, ...]:
-    """Those of the texts that stand in what a step saved."""
+    """Those of the texts that stand in what a step saved, in any spelling: what is sent with it tells them in that one."""
     leaves = set(_leaves(values))
-    return tuple(text for text in dict.fromkeys(texts) if text in leaves or any(text in leaf for leaf in leaves if len(text) < len(leaf)))
+    readings = [view for leaf in leaves for view in views(leaf.encode("utf-8", "surrogatepass"))]
+    return tuple(
+        text
+        for text in dict.fromkeys(texts)
+        if any(text in leaf for leaf in leaves) or any(spelt_in(text, reading) for reading in readings)
+    )
 
 
 def _jobs(fact: Fact) -> list[dict[str, JsonValue]]:

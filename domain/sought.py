@@ -18,6 +18,7 @@ class Sought(Generic[S]):
 
     def __init__(self, texts: Iterable[S], least: int) -> None:
         self._texts = sorted(text for text in texts if len(text) >= least)
+        self._within = _beginnings(self._texts)
         self._heads: set[S] = {text[:least] for text in self._texts}
         self._longest = max(map(len, self._texts), default=0)
         self._least = least
@@ -53,12 +54,23 @@ class Sought(Generic[S]):
         return None
 
     def _found_at(self, text: S, at: int) -> S | None:
-        """The longest that the text goes on with. The greatest that is not greater than the text is it, or shares all that it can."""
-        rest = text[at : at + self._longest]
-        while index := bisect_right(self._texts, rest):
-            found = self._texts[index - 1]
-            if rest[: len(found)] == found:
-                return found
-            shared = next(number for number, (one, other) in enumerate(zip(found, rest, strict=False)) if one != other)
-            rest = rest[:shared]
-        return None
+        """The longest that the text goes on with: the greatest that is not greater than the text, or the next that this begins with."""
+        index = bisect_right(self._texts, text[at : at + self._longest]) - 1
+        while index >= 0 and not text.startswith(self._texts[index], at):
+            index = self._within[index]
+        return None if index < 0 else self._texts[index]
+
+
+def _beginnings(texts: list[S]) -> list[int]:
+    """For each of some texts in order, which is the longest other one that it begins with; -1 for none.
+
+    A text between another and what goes on with that goes on with it too: so whoever looks for the longest beginning need not try each.
+    """
+    within: list[int] = []
+    open: list[int] = []
+    for index, text in enumerate(texts):
+        while open and not text.startswith(texts[open[-1]]):
+            open.pop()
+        within.append(open[-1] if open else -1)
+        open.append(index)
+    return within

@@ -5,7 +5,9 @@
   these behind escapes of JSON, of a programming language, of an address or of HTML, `PASSES` deep.
 * Not found is what changes every character and has no one form: another encoding (base32, base85, quoted-printable), base64 twice over,
   compression, encryption, a text in parts. A stranger who wants to hide what he was told can; what is found here is an echo.
-* A shorter text is left to whoever asks: loosely it would be found in ordinary words.
+* A shorter text is left to whoever asks: loosely it would be found in ordinary words. Blanks do not make a text longer: one that has so
+  many characters only with them is found with them, in any letter case and behind escapes, and in hexadecimal and base64.
+* What is not ASCII is found in UTF-8, and in Latin-1 where that can say it.
 * Total, and linear in what is searched: escapes are undone once for each pass, and what is sought is derived from the text, never the
   other way round. Where a find stands in the original is worked out only when there is one.
 """
@@ -51,9 +53,16 @@ class Coded:
 def loose_forms(text: str) -> tuple[bytes, ...]:
     """What is sought in `View.loose`. Nothing for a text that is too short."""
     raw = _raw(text)
-    squeezed = [_squeezed(form).lower() for form in (raw, _ESCAPE.sub(_meant, raw), raw.replace(b" ", b"+"))]
+    written = (raw, *_latin(text), _ESCAPE.sub(_meant, raw), raw.replace(b" ", b"+"))
+    squeezed = [_squeezed(form).lower() for form in written]
     hexadecimal = (raw.hex().encode(),) if len(text) >= LOOSE_FROM else ()
     return tuple(dict.fromkeys((*(form for form in squeezed if len(form) >= LOOSE_FROM), *hexadecimal)))
+
+
+def spaced_forms(text: str) -> tuple[bytes, ...]:
+    """What is sought in `View.spaced`: a text that is long enough, and without its blanks is not."""
+    raw = _raw(text)
+    return (raw.lower(),) if len(text) >= LOOSE_FROM > len(_squeezed(raw)) else ()
 
 
 def coded_forms(text: str) -> tuple[Coded, ...]:
@@ -65,6 +74,11 @@ def coded_forms(text: str) -> tuple[Coded, ...]:
 def _coded(raw: bytes, lead: int) -> Coded:
     first, (last, rest) = (0, 2, 3)[lead], divmod(8 * (lead + len(raw)), 6)
     return Coded(base64.b64encode(bytes(lead) + raw)[first:last], before=lead > 0, after=rest > 0)
+
+
+def spelt_in(text: str, view: "View") -> bool:
+    """Whether a text stands in a reading, in any spelling. A short one never does."""
+    return any(form in view.loose for form in loose_forms(text)) or any(form.letters in view.coded for form in coded_forms(text))
 
 
 class View:
@@ -83,9 +97,18 @@ class View:
         """Without blanks, in small letters."""
         return _squeezed(self._body).lower()
 
+    @cached_property
+    def spaced(self) -> bytes:
+        """With its blanks, in small letters."""
+        return self._body.lower()
+
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Where in the original stands what is from `start` to `end` in `loose` and `coded`. Escapes and characters are never parted."""
-        for change in (self._squeezing, *reversed(self._undone)):
+        return self.place_spaced(*self._squeezing.place(start, end))
+
+    def place_spaced(self, start: int, end: int) -> tuple[int, int]:
+        """The same for `spaced`."""
+        for change in reversed(self._undone):
             start, end = change.place(start, end)
         while start and _MIDDLE.match(self._original, start):
             start -= 1
@@ -145,6 +168,11 @@ class _Change:
 
 def _raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+def _latin(text: str) -> tuple[bytes, ...]:
+    """The bytes of a text that is not ASCII, in the encoding that is one byte a character."""
+    return () if text.isascii() or any(ord(letter) > 0xFF for letter in text) else (text.encode("latin-1"),)
 
 
 def _squeezed(text: bytes) -> bytes:

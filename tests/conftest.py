@@ -5,6 +5,7 @@ for the rest by a small process that waits for the end of its standard input and
 """
 
 import secrets
+import signal
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -20,6 +21,12 @@ from tests.postgresql import Server, postgresql
 # The machine is shared: how long an example takes, or takes to draw, says nothing about the code.
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared machine")
+
+
+def pytest_configure() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would every command that a test starts and then stops by it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

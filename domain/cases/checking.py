@@ -44,7 +44,7 @@ def check_cases(contract: Contract, cases: Cases) -> Checked:
         ran, problems = run_case(contract, call, case, cases.given(case))
         wrong += [replace(problem, path=(*at, *problem.path)) for problem in problems]
         if ran is not None:
-            reached.update(map(id, ran.reached))
+            reached.update(map(id, ran.reached))  # an entry is itself: two of a contract may be alike
             shown.update(_shown(call, ran))
             wrong += [replace(problem, path=(*at, *problem.path)) for problem in _leads(contract, call, ran)]
     unreached = [

@@ -1,7 +1,6 @@
 """`contracts new`: what a draft says is the document's, what it does not say is a hole, and nothing leaves its place."""
 
 import json
-import os
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -593,10 +592,3 @@ def str_count(value: Any) -> int:
             return sum(map(str_count, value))
         case _:
             return int(value == "?")
-
-
-def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(BadInput, match="it is no regular file"):
-            read_openapi(path)

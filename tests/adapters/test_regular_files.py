@@ -46,6 +46,8 @@ def test_what_is_no_regular_file_is_refused_in_words_that_name_it(tmp_path: Path
     with pytest.raises(error) as refused:
         read(path)
     assert "named" in refused.value.message
+    if other in {"a pipe", "a folder", "a device"}:
+        assert "regular file" in f"{refused.value.message} {refused.value.hint}"
     assert refused.value.exit_code == (1 if error is CredentialError else 2)
 
 

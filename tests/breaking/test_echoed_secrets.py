@@ -83,17 +83,16 @@ BESIDE = ["C:\\{}", "caf\u00e9{}", "{}\\", "\\\\{}\\n", "\n{}\t", '"{}"', "{}\u0
 AWKWARD = ["north1234", "e9abcdefg", "u00e9abcd", "secret1\\", "\\secret1", "\\\\\\\\secret", "41%41%41%4"]
 
 
-@pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("token", AWKWARD)
-def test_what_is_masked_takes_no_half_of_an_escape_along(beside: str, token: str) -> None:
-    said = beside.format(token)
-    for written in (json.dumps(said), json.dumps(said, ensure_ascii=False), json.dumps(json.dumps(said))):
-        masked = mask((Secret(token),), written)
-        assert len(masked) == len(written)
-        read = json.loads(masked)
-        assert token not in read
-        assert token not in unquote(read)
-        assert masked.count("*") >= len(token)
+def test_what_is_masked_takes_no_half_of_an_escape_along(token: str) -> None:
+    for said in (beside.format(token) for beside in BESIDE):
+        for written in (json.dumps(said), json.dumps(said, ensure_ascii=False), json.dumps(json.dumps(said))):
+            masked = mask((Secret(token),), written)
+            assert len(masked) == len(written), written
+            read = json.loads(masked)
+            assert token not in read, written
+            assert token not in unquote(read), written
+            assert masked.count("*") >= len(token), written
 
 
 @pytest.mark.parametrize("kept", [8, 12, len(TOKEN) - 1])

@@ -1,5 +1,7 @@
 """Text that waits for the rest of its record is read again seldom, and soon where it is too long."""
 
+from typing import Any
+
 import pytest
 
 from domain.results.held_text import HeldText
@@ -17,17 +19,17 @@ def readings(held: HeldText, pieces: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("held", "lengths"),
+    ("bounds", "lengths"),
     [
-        (HeldText(longest=100), [1, 2, 4, 8, 16, 32, 64, 101]),
-        (HeldText(longest=100, least=10), [10, 20, 40, 80, 101]),
-        (HeldText(longest=100, more=20), [1, 2, 4, 8, 16, 32, 52, 72, 92, 101]),
+        ({"longest": 100}, [1, 2, 4, 8, 16, 32, 64, 101]),
+        ({"longest": 100, "least": 10}, [10, 20, 40, 80, 101]),
+        ({"longest": 100, "more": 20}, [1, 2, 4, 8, 16, 32, 52, 72, 92, 101]),
     ],
 )
 def test_a_record_that_is_long_in_coming_is_read_when_there_is_twice_as_much_and_once_it_is_too_long(
-    held: HeldText, lengths: list[int]
+    bounds: dict[str, Any], lengths: list[int]
 ) -> None:
-    assert readings(held, 101) == lengths
+    assert readings(HeldText(**bounds), 101) == lengths
 
 
 def test_what_was_taken_is_held_no_longer_and_what_is_left_comes_first() -> None:

@@ -1,10 +1,13 @@
 """A hole of a draft: found wherever it stands, and with it only what does not hang on it."""
 
+import copy
+
 import pytest
 from pydantic import JsonValue
 
 from domain.language.holes import holes
 from domain.language.loading import holes_in
+from tests.domain.sample_contract import SAMPLE
 
 
 def test_a_hole_is_a_text_that_is_just_a_question_mark():
@@ -31,6 +34,11 @@ def test_what_does_not_hang_on_a_hole_is_said_beside_it(document: JsonValue, key
     assert keys <= {finding.key for finding in found}
     assert sum(1 for finding in found if finding.code == "hole") == 1
     assert all(finding.expected == "a hole that a person has to fill" for finding in found if finding.code == "hole")
+
+
+def test_a_contract_that_is_right_but_for_its_holes_has_nothing_beside_them():
+    document = copy.deepcopy(SAMPLE) | {"about": "?"}
+    assert [(one.key, one.code) for one in holes_in(document, file="f", positions={})] == [("about", "hole")]
 
 
 def test_findings_stand_in_the_order_of_the_file():

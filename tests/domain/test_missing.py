@@ -6,11 +6,14 @@ import pytest
 
 from domain.errors import MissingFault, missing_words
 from domain.lifecycle import flags_of, next_step, why_of
-from domain.standing import Leftover, Standing, Verdict
+from domain.needs import CONTRACT, INPUT, REQUEST, SALT, saved_by
+from domain.standing import Flag, Leftover, Standing
 from tests.domain.growing import T0, Stream, standing, told
 
 ACCEPTED: tuple[str, dict[str, Any]] = ("exchange.accepted", {"job": {"id": "job-1"}})
 MISSING: tuple[str, dict[str, Any]] = ("missing.needed", {"what": "what the step upload saved"})
+CLEAN, POSSIBLE = standing("create_unknown"), standing("create_unknown", unproven=((1, 1),))
+UNNAMED = standing("create_unknown", unnamed=True)
 STEPPED: tuple[str, dict[str, Any]] = ("step.done", {"saved": {"digest": "c" * 64, "size": 40}})
 
 
@@ -33,22 +36,31 @@ def test_what_is_missing_is_said_with_why(fault: MissingFault, words: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("parked", "todo"),
+    ("parked", "gone", "todo"),
     [
-        (standing("create_unknown"), "create again, or abandon this; nothing has been created"),
-        (
-            standing("create_unknown", unproven=((1, 1),)),
-            "look at the provider whether it made a job, see to that yourself, and abandon this",
-        ),
-        (standing("create_unknown", unnamed=True), "look at the provider whether it made a job, see to that yourself, and abandon this"),
-        (standing("result_unavailable", job={"id": "job-1"}), "see to the job job-1 at the provider yourself, and abandon this"),
+        (CLEAN, INPUT, "abandon this and run it anew; nothing has been created"),
+        (CLEAN, CONTRACT, "abandon this and run it anew; nothing has been created"),
+        (CLEAN, saved_by("upload"), "create again, or abandon this; nothing has been created"),
+        (CLEAN, REQUEST, "create again, or abandon this; nothing has been created"),
+        (POSSIBLE, INPUT, "look at the provider whether it made a job, see to that yourself, and abandon this"),
+        (POSSIBLE, saved_by("upload"), "look at the provider whether it made a job, see to that yourself, and abandon this"),
+        (POSSIBLE, REQUEST, "look at the provider whether it made a job, and adopt that one, or abandon this"),
+        (UNNAMED, SALT, "look at the provider whether it made a job, see to that yourself, and abandon this"),
+        (standing("result_unavailable", job={"id": "job-1"}), INPUT, "see to the job job-1 at the provider yourself, and abandon this"),
     ],
 )
-def test_what_may_be_done_about_it_depends_on_what_may_have_been_made(parked: Standing, todo: str) -> None:
-    why = why_of(parked.model_copy(update={"missing": "its input is no longer kept", "why": "older words"}))
-    assert why is not None
-    missing = "what it needs to go on cannot be had, and nothing is sent without it: its input is no longer kept"
+def test_what_may_be_done_about_it_depends_on_what_is_gone_and_what_may_have_been_made(parked: Standing, gone: str, todo: str) -> None:
+    why = why_of(parked.model_copy(update={"missing": missing_words(gone, "absent"), "why": "older words"}))
+    missing = f"what it needs to go on cannot be had, and nothing is sent without it: {gone} is no longer kept"
     assert why == f"{missing}. Unless it can be had again, {todo}"
+
+
+def test_where_a_new_generation_waits_for_a_human_it_is_said_what_could_not_be_taken_back() -> None:
+    left = (Flag(word="other", since=T0, why="another"), Flag(word="leftovers", since=T0, why="the file stays"))
+    why = why_of(standing("awaiting_approval", flags=left, why="come back later"))
+    assert why is not None
+    assert why.endswith("whether to create again is for a human to say: the file stays")
+    assert why_of(standing("awaiting_approval", why="by policy p")) == "policy asks for a human's consent to this exact effect: by policy p"
 
 
 def test_an_unknown_create_with_lookups_left_waits_for_a_human_as_soon_as_what_they_need_is_gone() -> None:
@@ -97,10 +109,9 @@ def test_what_a_running_operation_may_yet_need_is_not_flagged() -> None:
 
 
 def test_a_verdict_stays_beside_what_is_missing() -> None:
-    verdict = Verdict(verdict="succeeded", at=T0, began=T0, call="observe", seq=4)
     stream = at_work(("reading.terminal", {"verdict": "succeeded"}), MISSING)
     assert stream.standing.state == "result_unavailable"
     assert stream.standing.verdict is not None
-    assert stream.standing.verdict.verdict == verdict.verdict
+    assert stream.standing.verdict.verdict == "succeeded"
     stream.hear("decision.recollect", request_id="r-1")
     assert stream.standing.state == "result_collecting"

@@ -6,7 +6,6 @@ Each is made once, and again whenever its lock or the Python changes. The stamp 
 import fcntl
 import hashlib
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -32,10 +31,3 @@ def python_of(name: str) -> Path:
             subprocess.run([*pip, "install", "--require-hashes", "--only-binary", ":all:", "-r", lock], check=True)
             stamp.write_text(wanted)
     return home / "bin" / "python"
-
-
-def free_port() -> int:
-    """A port of loopback that nobody has at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -15,7 +15,8 @@ from typing import Any
 
 import httpx
 
-from tests.live.environment import HERE, STARTS, free_port, python_of
+from adapters.embedded import free_port
+from tests.live.environment import HERE, STARTS, python_of
 from tests.live.leash import leashed, stop, until
 
 PROCESSES = {"echo": "Echo", "hello-world": "HelloWorld", "at-once": "at_once.AtOnce"}

@@ -1,21 +1,16 @@
 """A provider that counts or throttles says nothing of the contract: the probe waits, as an operation would, and asks the same again."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from adapters.contract_files import load
-from adapters.probing.naming import Asked, Names, another
 from simulator import lies
 from simulator.answer import Answer, Call, Json
 from simulator.provider import Provider
-from tests.probing.ground import CONTRACTS, Told, probing
+from tests.probing.ground import Told, probing
 
 QUOTA = {"quota": {"remaining": "headers.x_ratelimit_remaining", "reset": "headers.x_ratelimit_reset"}}
 QUICK = {"poll": {"first": "10ms", "floor": "10ms"}}
-KILN = CONTRACTS.parent / "docs" / "contracts" / "kiln.renders.start.yaml"
 
 
 def spent(call: Call, args: dict[str, Json], provider: Provider) -> Answer:
@@ -41,34 +36,3 @@ async def test_a_lookup_that_is_throttled_is_asked_again(tmp_path: Path) -> None
     async with probing("sim.listed.create", tmp_path, [throttled], changes={"observe": QUICK}) as found:
         assert found.differs == set()
         assert (found.verdict("lookup.finds"), found.verdict("lookup.absent")) == ("ok", "ok")
-
-
-@dataclass(frozen=True)
-class Change:
-    """What a schema lets an input be, and what another one is then."""
-
-    properties: dict[str, Any]
-    input: dict[str, Any]
-    other: dict[str, Any] | None = field(default=None)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        Change({"quality": {"enum": ["draft", "final"]}}, {"quality": "draft"}, {"quality": "final"}),
-        Change({"look": {"type": "object", "properties": {"of": {"enum": ["a", "b"]}}}}, {"look": {"of": "b"}}, {"look": {"of": "a"}}),
-        Change({"quality": {"enum": ["draft"]}}, {"quality": "draft"}),
-    ],
-)
-def test_another_input_takes_another_word_of_those_that_the_schema_lists(change: Change) -> None:
-    contract = load(CONTRACTS / "sim.reports.create.yaml").model_copy(update={"input": {"type": "object", "properties": change.properties}})
-    found = another(
-        contract, change.input, Names(Asked(contract, {"server": "http://sim"}, "local", "ada", change.input)).scope(1, "create")
-    )
-    assert found == change.other
-
-
-def test_another_input_is_found_where_the_create_needs_what_a_step_saves() -> None:
-    contract, input = load(KILN), dict[str, Any](title="teapot", frames=2)
-    scope = Names(Asked(contract, {"studio": "acme"}, "local", "ada", input)).scope(1, "create")
-    assert another(contract, input, scope) == {"title": "teapot", "frames": 1}

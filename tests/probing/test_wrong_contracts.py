@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from adapters.contract_files import load
 from adapters.credentials import Credentials
 from adapters.http_provider import HttpProvider
 from adapters.probing.consent import consent_for
-from adapters.probing.naming import Asked, Names, another, nobodys
+from adapters.probing.naming import Asked
 from adapters.probing.probe import probe
 from adapters.result_store import ObstoreResults
 from simulator.serve import running
@@ -127,29 +126,3 @@ async def test_what_a_contract_calls_sensitive_is_not_in_the_report(tmp_path: Pa
         text = str(probed.report.to_json())
         assert "status.states" in probed.differs
         assert "pat-4711" not in text
-
-
-@pytest.mark.parametrize("name", [REPORTS, NAMED])
-def test_another_input_differs_in_one_value_and_fits_the_schema(name: str):
-    contract, input = load(CONTRACTS / f"{name}.yaml"), input_of(name)
-    asked = Asked(contract, {"server": "http://127.0.0.1:1"}, "local", "ada", input)
-    other = another(contract, input, Names(asked).scope(1, "create"))
-    assert other == input | {"rows": 5}
-
-
-@pytest.mark.parametrize(
-    "job", [{"id": "42"}, {"id": "job_1"}, {"id": "1234567890123"}, {}, {"id": "job_00aa11bb22", "url": "https://x.example/one"}]
-)
-def test_nobodys_job_is_not_guessed_where_it_could_be_somebodys(job: dict[str, Any]):
-    assert nobodys(job) is None
-
-
-@pytest.mark.parametrize("known", ["job_0123456789abcdef", "0b7a9d9e-6a0e-4a66-9d1c-2f51e3a1c0de", "01J9ZC5XQ1M8K4T2W7Y3B6N0PD"])
-def test_nobodys_job_is_named_like_one(known: str):
-    found = nobodys({"id": known, "url": f"https://x.example/jobs/{known}"})
-    assert found is not None
-    unknown = str(found["id"])
-    assert unknown != known
-    assert found["url"] == f"https://x.example/jobs/{unknown}"
-    assert [letter.isalnum() for letter in unknown] == [letter.isalnum() for letter in known]
-    assert len(unknown) == len(known)

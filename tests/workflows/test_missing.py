@@ -9,6 +9,7 @@ import pytest
 from activities import loading, options
 from activities.authority import AuthorityActivities
 from activities.loading import contract_from_canonical
+from activities.ports import Record
 from activities.provider import ProviderActivities
 from adapters.escalation import dossier_of
 from adapters.showing.entries import entry_shape
@@ -84,14 +85,7 @@ async def missing(on: Stage) -> list[Missing]:
 
 def shown(on: Stage, standing: Standing) -> dict[str, Any]:
     """What `status` says."""
-    return status_of(cast("Any", _Newest(standing)), at=on.clocks.now(), last_entry=on.clocks.now(), by="local")
-
-
-class _Newest:
-    """The record of a standing, as far as a status needs one."""
-
-    def __init__(self, standing: Standing) -> None:
-        self.standing, self.stream, self.seq, self.hash = standing, "op-1", 9, "0" * 64
+    return status_of(Record("op-1", 9, "0" * 64, standing), at=on.clocks.now(), last_entry=on.clocks.now(), by="local")
 
 
 @pytest.mark.parametrize("taken", TAKEN)
@@ -142,7 +136,7 @@ async def test_it_goes_on_where_a_human_says_that_what_was_gone_is_there_again(t
         async with on.working():
             await on.until_state("result_unavailable", step=10)
             await on.resolve("resume")
-            await on.until(lambda one: one.seq > 0 and one.standing.state == "result_unavailable" and one.standing.answered != {}, step=1)
+            await on.until(lambda one: one.standing.state == "result_unavailable" and one.standing.answered != {}, step=1)
             await sql(on.ledger, ("UPDATE contracts SET body = :new", {"new": kept}))
             await on.resolve("resume", request_id="r-2")
             assert (await handle.result()).state == "succeeded"
@@ -173,7 +167,7 @@ async def test_where_nothing_was_created_yet_that_is_said(tmp_path: Path) -> Non
         async with on.working():
             parked = (await on.until_state("create_unknown", step=1)).standing
             assert (parked.effect, on.books.seen) == ("none", [])
-            assert "create again, or abandon this; nothing has been created" in shown(on, parked)["why"]
+            assert "abandon this and run it anew; nothing has been created" in shown(on, parked)["why"]
             await on.resolve("abandon")
             assert (await handle.result()).state == "abandoned"
         await on.verified()
@@ -190,7 +184,7 @@ async def test_a_recorded_request_that_is_gone_is_never_made_anew(tmp_path: Path
         async with on.working():
             parked = (await on.until_state("create_unknown", step=10)).standing
             assert (parked.effect, len(on.books.requests("create"))) == ("possible", 1)
-            assert "look at the provider whether it made a job" in shown(on, parked)["why"]
+            assert "look at the provider whether it made a job, and adopt that one" in shown(on, parked)["why"]
             await on.resolve("abandon")
             await handle.result()
         assert len(on.books.requests("create")) == 1
