@@ -93,26 +93,25 @@ async def test_a_close_with_a_reader_still_there_fails_nothing_and_the_next_that
 
 async def test_while_another_process_writes_all_the_time_nothing_fails_and_nothing_stays(tmp_path: Path) -> None:
     ledger = await opened(tmp_path)
-    stop = threading.Event()
-    wrote: list[int] = []
+    begun, stop = threading.Event(), threading.Event()
 
     def write() -> None:
-        with closing(sqlite3.connect(tmp_path / "ledger.db", timeout=30, isolation_level=None)) as other:
+        with closing(sqlite3.connect(tmp_path / "ledger.db", timeout=120, isolation_level=None)) as other:
             other.execute("CREATE TABLE IF NOT EXISTS beside (x)")
             while not stop.wait(0.002):  # SQLite keeps no queue: whoever writes without a pause may keep others out
                 other.execute("INSERT INTO beside VALUES (1)")
-                wrote.append(1)
+                begun.set()
 
     beside = threading.Thread(target=write)
     beside.start()
     try:
+        assert await asyncio.to_thread(begun.wait, 120)
         for number in range(10):
             await keep(ledger, page(number))
             await ledger.erase("op-1", erased(page(number)))
     finally:
         stop.set()
         beside.join()
-    assert wrote
     again = await SqlLedger.connect(f"sqlite:///{tmp_path / 'ledger.db'}")
     await keep(again)
     assert traces(tmp_path) == []
