@@ -34,9 +34,9 @@ from domain.errors import BadContract, BadInput, NotFound, Tampered, Unloadable,
 from domain.evidence import Json, instant_text
 from domain.fingerprint import mark, token_digest
 from domain.language.loading import contract_from_canonical
+from domain.needs import CONTRACT
 
 BODIES = "bodies"
-PINNED = "the contract it was pinned to"
 _BODY = re.compile(r"[0-9a-f]{64}\.bin")
 _CHUNK = 1024 * 1024
 
@@ -77,7 +77,7 @@ async def _contract(ledger: Ledger, record: Record) -> Contract:
     try:
         return contract_from_canonical(await ledger.contract(digest))
     except (NotFound, Tampered, BadContract) as error:
-        raise Unloadable(PINNED, fault_of(error), digest=digest, hint=hint) from None
+        raise Unloadable(CONTRACT, fault_of(error), digest=digest, hint=hint) from None
 
 
 async def _sendings(ledger: Ledger, record: Record, contract: Contract, entries: list[Entry]) -> tuple[Sending, ...]:

@@ -21,7 +21,18 @@ from tests.adapters.sql_ledger_cases import sql
 from tests.breaking.test_pages_held_back import listed
 from tests.breaking.test_steps_that_come_late import decided
 from tests.workflows.stage import REPORT, Stage, acting_for, stage, variant
-from tests.workflows.test_missing import LONG, POLL, STEPPED, erase, missing, shown, with_another_contract, without_input, without_steps
+from tests.workflows.test_missing import (
+    LONG,
+    POLL,
+    STEPPED,
+    erase,
+    lost_without_its_request,
+    missing,
+    shown,
+    with_another_contract,
+    without_input,
+    without_steps,
+)
 from tests.workflows.test_steps import plain, upload
 
 RUN = "run-1"
@@ -160,12 +171,7 @@ async def test_the_answer_of_a_create_whose_input_was_erased_meanwhile_still_cou
 
 async def test_a_found_job_is_adopted_and_gone_on_with_though_the_request_that_made_it_is_gone(tmp_path: Path) -> None:
     async with stage(tmp_path, work=False) as on:
-        on.books.lie("create", "drop_after_accepting", nth=1)
-        handle = await on.start(variant("sim.reports.create", POLL))
-        async with on.working():
-            waits = (await on.until(lambda one: one.standing.uncertain, step=0.05)).standing
-        assert waits.request is not None
-        await erase(on, waits.request.digest)
+        handle = await lost_without_its_request(on)
         async with on.working():
             parked = (await on.until_state("create_unknown", step=10)).standing
             assert "and adopt that one, or abandon this" in shown(on, parked)["why"]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from temporalio.client import WorkflowHandle
 
 from activities import loading, options
 from activities.authority import AuthorityActivities
@@ -20,7 +21,7 @@ from adapters.showing.text import status_text
 from domain.contract import Contract
 from domain.errors import BadContract, Finding, Unloadable
 from domain.evidence import Erased, Missing
-from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, StepInput
+from domain.messages import QUEUE_EFFECTS, QUEUE_LEDGER, Head, StepInput
 from domain.standing import Standing
 from tests.adapters.sql_ledger_cases import drop_triggers, sql
 from tests.workflows.stage import PLAIN, REPORT, Stage, acting_for, stage, variant
@@ -77,6 +78,17 @@ TAKEN: dict[str, tuple[Takes, str, str]] = {
     "changed contract": (with_another_contract, "the contract it was pinned to is not what was kept", "changed"),
     "changed input": (with_another_input, "its input is not what was kept", "changed"),
 }
+
+
+async def lost_without_its_request(on: Stage) -> WorkflowHandle[Any, Head]:
+    """A create whose answer was lost, with the worker gone, and then the request that was recorded for it."""
+    on.books.lie("create", "drop_after_accepting", nth=1)
+    handle = await on.start(variant("sim.reports.create", POLL))
+    async with on.working():
+        waits = (await on.until(lambda one: one.standing.uncertain, step=0.05)).standing
+    assert waits.request is not None
+    await erase(on, waits.request.digest)
+    return handle
 
 
 async def missing(on: Stage) -> list[Missing]:
@@ -175,12 +187,7 @@ async def test_where_nothing_was_created_yet_that_is_said(tmp_path: Path) -> Non
 
 async def test_a_recorded_request_that_is_gone_is_never_made_anew(tmp_path: Path) -> None:
     async with stage(tmp_path, work=False) as on:
-        on.books.lie("create", "drop_after_accepting", nth=1)
-        handle = await on.start(variant("sim.reports.create", POLL))
-        async with on.working():
-            waits = (await on.until(lambda one: one.standing.uncertain, step=0.05)).standing
-        assert waits.request is not None
-        await erase(on, waits.request.digest)
+        handle = await lost_without_its_request(on)
         async with on.working():
             parked = (await on.until_state("create_unknown", step=10)).standing
             assert (parked.effect, len(on.books.requests("create"))) == ("possible", 1)
