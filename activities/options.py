@@ -39,7 +39,7 @@ LEDGER_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interv
 UNEXPECTED_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=30))
 
 UNREADABLE_TRIES = 10
-"""What an operation needs and this version of a worker cannot read is tried so often, over two and a half minutes, before a human is asked."""
+"""What an operation needs and this version of a worker cannot read is tried so often, for two and a half minutes; then a human is asked."""
 
 
 @dataclass(frozen=True, slots=True)
